@@ -1,0 +1,15 @@
+//go:build !unix
+
+package wire
+
+import (
+	"net"
+	"syscall"
+)
+
+const rawSupported = false
+
+// Without non-blocking reads and writes of a descriptor every connection is a
+// plain one.
+func newRawSource(syscall.RawConn) source            { panic("unreachable: rawSupported is false") }
+func newRawSink(nc net.Conn, _ syscall.RawConn) sink { return plainSink{nc} }
