@@ -1,0 +1,236 @@
+package tlsconf
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxFile bounds what is read of one certificate or key file, in bytes.
+const maxFile = 16 << 20
+
+// A FileError is a fault in a file of certificates or keys.
+type FileError struct {
+	Flag string // "--cafile", "--capath", "--cert", "--key" or "--key-password-file"
+	Path string
+	Err  error // for a file that cannot be read, the operating system's error
+}
+
+// Error returns flag, path and cause in one line.
+func (e *FileError) Error() string { return e.Flag + " " + e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+func fileError(flag, path, format string, args ...any) error {
+	return &FileError{Flag: flag, Path: path, Err: fmt.Errorf(format, args...)}
+}
+
+// readFile returns the file's bytes without a byte order mark.
+func readFile(flag, path string) ([]byte, error) {
+	data, err := readAll(path)
+	if err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err // the path is named already
+		}
+		return nil, &FileError{Flag: flag, Path: path, Err: err}
+	}
+	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
+}
+
+func readAll(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, errors.New("is a directory, not a file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		return nil, fmt.Errorf("is larger than %d MiB, which no certificate file is", maxFile>>20)
+	}
+	return data, err
+}
+
+// readCertificates returns the certificates of a PEM or DER file, at least one.
+func readCertificates(flag, path string) ([]*x509.Certificate, error) {
+	data, err := readFile(flag, path)
+	if err != nil {
+		return nil, err
+	}
+	return parseCertificates(flag, path, data)
+}
+
+// readCertificateDir returns the certificates of all files in a directory;
+// files without any are passed over, as a CA directory holds CRLs and readmes.
+func readCertificateDir(flag, dir string) ([]*x509.Certificate, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		return nil, &FileError{Flag: flag, Path: dir, Err: err}
+	}
+	var certs []*x509.Certificate
+	for _, e := range entries {
+		more, err := readCertificates(flag, filepath.Join(dir, e.Name()))
+		if err == nil {
+			certs = append(certs, more...)
+		}
+	}
+	if len(certs) == 0 {
+		return nil, fileError(flag, dir, "no certificate found in any file of directory %s", dir)
+	}
+	return certs, nil
+}
+
+func parseCertificates(flag, path string, data []byte) ([]*x509.Certificate, error) {
+	var certs []*x509.Certificate
+	var others []string
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
+			others = append(others, block.Type)
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fileError(flag, path, "certificate %d of the file is damaged: %w", len(certs)+1, err)
+		}
+		certs = append(certs, c)
+	}
+	if len(certs) > 0 {
+		return certs, nil
+	}
+	if c, err := x509.ParseCertificates(data); err == nil && len(c) > 0 {
+		return c, nil
+	}
+	switch {
+	case len(others) > 0:
+		return nil, fileError(flag, path, "no certificate found in %s: it holds %s", path, strings.Join(others, ", "))
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, fileError(flag, path, "no certificate found in %s: the file is empty", path)
+	}
+	return nil, fileError(flag, path, "no certificate found in %s: it is neither PEM nor DER", path)
+}
+
+// readKeyPair reads the client's certificate chain and its key, which may be
+// in the certificate's file.
+func readKeyPair(certFile, keyFile, passwordFile string) (tls.Certificate, error) {
+	var pair tls.Certificate
+	chain, err := readCertificates("--cert", certFile)
+	if err != nil {
+		return pair, err
+	}
+	flag, path := "--key", keyFile
+	if keyFile == "" {
+		flag, path = "--cert", certFile
+	}
+	key, err := readKey(flag, path, passwordFile)
+	if err != nil {
+		return pair, err
+	}
+	public, ok := chain[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(key.Public()) {
+		return pair, fileError(flag, path, "the key does not belong to the first certificate of --cert %s (%s)",
+			certFile, nameOf(chain[0]))
+	}
+	pair.PrivateKey, pair.Leaf = key, chain[0]
+	for _, c := range chain {
+		pair.Certificate = append(pair.Certificate, c.Raw)
+	}
+	return pair, nil
+}
+
+// readKey returns the first private key of a PEM or DER file: PKCS#8 (also
+// encrypted), PKCS#1 or SEC 1, with or without an EC PARAMETERS block.
+func readKey(flag, path, passwordFile string) (crypto.Signer, error) {
+	data, err := readFile(flag, path)
+	if err != nil {
+		return nil, err
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			continue
+		}
+		return keyOfBlock(flag, path, passwordFile, block)
+	}
+	if key, err := parseKey(data); err == nil {
+		return key, nil
+	}
+	if flag == "--cert" {
+		return nil, fileError(flag, path, "no private key found in %s: give --key", path)
+	}
+	return nil, fileError(flag, path, "no private key found in %s", path)
+}
+
+func keyOfBlock(flag, path, passwordFile string, block *pem.Block) (crypto.Signer, error) {
+	der := block.Bytes
+	if block.Headers["DEK-Info"] != "" {
+		return nil, fileError(flag, path,
+			"the key is encrypted in the old PEM way, which is not safe: convert it with openssl pkcs8 -topk8 -in %s -out NEW", path)
+	}
+	if block.Type == "ENCRYPTED PRIVATE KEY" {
+		if passwordFile == "" {
+			return nil, fileError(flag, path, "the key is encrypted: give --key-password-file")
+		}
+		password, err := readFile("--key-password-file", passwordFile)
+		if err != nil {
+			return nil, err
+		}
+		line, _, _ := strings.Cut(string(password), "\n")
+		if der, err = decryptPKCS8(block.Bytes, strings.TrimSuffix(line, "\r")); err != nil {
+			return nil, &FileError{Flag: flag, Path: path, Err: err}
+		}
+	}
+	key, err := parseKey(der)
+	if err != nil {
+		return nil, fileError(flag, path, "the private key is damaged or of an unknown kind: %w", err)
+	}
+	return key, nil
+}
+
+// parseKey tries the three encodings; the error is PKCS#8's, the usual one.
+func parseKey(der []byte) (crypto.Signer, error) {
+	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
+		return key, nil
+	}
+	if key, err := x509.ParseECPrivateKey(der); err == nil {
+		return key, nil
+	}
+	key, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, err
+	}
+	if signer, ok := key.(crypto.Signer); ok {
+		return signer, nil
+	}
+	return nil, fmt.Errorf("a key of type %T cannot sign", key)
+}
+
+// nameOf is how messages call a certificate: its common name, or its SANs.
+func nameOf(c *x509.Certificate) string {
+	if c.Subject.CommonName != "" {
+		return fmt.Sprintf("%q", c.Subject.CommonName)
+	}
+	if names := sans(c); len(names) > 0 {
+		return fmt.Sprintf("%q", names[0])
+	}
+	return fmt.Sprintf("serial %x", c.SerialNumber)
+}

@@ -1,0 +1,92 @@
+package tlsconf
+
+import (
+	"crypto/tls"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var versions = []struct {
+	name string
+	id   uint16
+}{{"1.0", tls.VersionTLS10}, {"1.1", tls.VersionTLS11}, {"1.2", tls.VersionTLS12}, {"1.3", tls.VersionTLS13}}
+
+// curves are the key exchanges that crypto/tls offers, by IANA's names.
+var curves = []struct {
+	name string
+	id   tls.CurveID
+}{
+	{"X25519MLKEM768", tls.X25519MLKEM768},
+	{"SecP256r1MLKEM768", tls.SecP256r1MLKEM768},
+	{"SecP384r1MLKEM1024", tls.SecP384r1MLKEM1024},
+	{"X25519", tls.X25519},
+	{"P-256", tls.CurveP256},
+	{"P-384", tls.CurveP384},
+	{"P-521", tls.CurveP521},
+}
+
+// ParseVersion reads "1.0" to "1.3", also as "TLS 1.2", "tlsv1.2" or "tls1.2".
+func ParseVersion(s string) (uint16, error) {
+	bare := strings.TrimPrefix(strings.TrimPrefix(strings.ToLower(strings.ReplaceAll(s, " ", "")), "tls"), "v")
+	for _, v := range versions {
+		if bare == v.name {
+			return v.id, nil
+		}
+	}
+	return 0, fmt.Errorf("TLS version %q is unknown: write 1.2 or 1.3 (1.0 and 1.1 only against old servers)", s)
+}
+
+// ParseCurve reads the name of a key exchange: X25519MLKEM768, X25519, P-256
+// (also CurveP256, secp256r1 and prime256v1), P-384, P-521, without regard to case.
+func ParseCurve(s string) (tls.CurveID, error) {
+	alias := map[string]string{
+		"curvep256": "p-256", "p256": "p-256", "secp256r1": "p-256", "prime256v1": "p-256",
+		"curvep384": "p-384", "p384": "p-384", "secp384r1": "p-384",
+		"curvep521": "p-521", "p521": "p-521", "secp521r1": "p-521",
+	}
+	name := strings.ToLower(s)
+	if full, ok := alias[name]; ok {
+		name = full
+	}
+	for _, c := range curves {
+		if name == strings.ToLower(c.name) {
+			return c.id, nil
+		}
+	}
+	return 0, fmt.Errorf("curve %q is unknown: known are %s", s, strings.Join(curveNames(), ", "))
+}
+
+// CurveName returns the name that [ParseCurve] reads back.
+func CurveName(id tls.CurveID) string {
+	for _, c := range curves {
+		if c.id == id {
+			return c.name
+		}
+	}
+	return id.String()
+}
+
+func curveNames() []string {
+	var names []string
+	for _, c := range curves {
+		names = append(names, c.name)
+	}
+	return slices.Clip(names)
+}
+
+// State names what a handshake agreed on: version ("TLS 1.3"), cipher suite
+// (IANA's "TLS_AES_128_GCM_SHA256"), key exchange ("X25519MLKEM768", empty
+// when there was none, as with RSA key transport), and whether a session was resumed.
+func State(cs tls.ConnectionState) (version, cipher, curve string, resumed bool) {
+	if cs.Version != 0 {
+		version = tls.VersionName(cs.Version)
+	}
+	if cs.CipherSuite != 0 {
+		cipher = tls.CipherSuiteName(cs.CipherSuite)
+	}
+	if cs.CurveID != 0 {
+		curve = cs.CurveID.String()
+	}
+	return version, cipher, curve, cs.DidResume
+}

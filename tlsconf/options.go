@@ -1,0 +1,159 @@
+// Package tlsconf turns what a user says about TLS into a *tls.Config, explains
+// handshake errors in one line, and makes throw-away certificates. It dials
+// nothing and knows nothing of MQTT: the configuration is only data here.
+package tlsconf
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Options is what can be said about the client's side of TLS. The zero value
+// verifies the server against the system's roots, from TLS 1.2 upwards.
+type Options struct {
+	// CAFiles are files of CA certificates, PEM or DER; CAPath is a directory
+	// of such files. When any CA is given the system's roots are not used.
+	CAFiles []string
+	CAPath  string
+	// CertFile holds the client certificate and its chain, leaf first. KeyFile
+	// holds its private key and may be empty when CertFile holds both.
+	CertFile string
+	KeyFile  string
+	// KeyPasswordFile holds, in its first line, the password of an encrypted
+	// PKCS#8 key.
+	KeyPasswordFile string
+	// ServerName is sent as SNI and verified; empty means the host dialled.
+	ServerName string
+	// ALPN lists the protocols offered, in order of preference. [RFC 7301]
+	ALPN []string
+	// MinVersion and MaxVersion are tls.VersionTLS10 and so on; 0 means TLS 1.2
+	// and the newest known.
+	MinVersion, MaxVersion uint16
+	// Curves are the key exchanges offered; empty means Go's choice.
+	Curves []tls.CurveID
+	// Insecure skips the verification of the server's certificate.
+	Insecure bool
+
+	// CAPEM, CertPEM and KeyPEM are the same in memory, for the embedded
+	// broker's throw-away certificates. CAPEM is added to the CA files;
+	// CertPEM and KeyPEM are used when CertFile and KeyFile are empty.
+	CAPEM, CertPEM, KeyPEM []byte
+}
+
+// Given reports whether anything at all is said about TLS, which means that
+// TLS is wanted.
+func (o Options) Given() bool {
+	return len(o.CAFiles)+len(o.ALPN)+len(o.Curves) > 0 || len(o.CAPEM)+len(o.CertPEM) > 0 ||
+		o.CAPath+o.CertFile+o.KeyFile+o.KeyPasswordFile+o.ServerName != "" ||
+		o.MinVersion|o.MaxVersion != 0 || o.Insecure
+}
+
+// ClientConfig returns the configuration for a connection to host, a DNS name
+// or an IP address without port (a zone is dropped). A fault in a file is a
+// *[FileError] that names the file and the flag.
+func (o Options) ClientConfig(host string) (*tls.Config, error) {
+	if o.MinVersion != 0 && o.MaxVersion != 0 && o.MinVersion > o.MaxVersion {
+		return nil, fmt.Errorf("--tls-min %s is above --tls-max %s: swap them",
+			tls.VersionName(o.MinVersion), tls.VersionName(o.MaxVersion))
+	}
+	roots, err := o.roots()
+	if err != nil {
+		return nil, err
+	}
+	certs, err := o.certificates()
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Config{
+		RootCAs:            roots,
+		Certificates:       certs,
+		ServerName:         o.serverName(host),
+		NextProtos:         o.ALPN,
+		MinVersion:         tls.VersionTLS12,
+		MaxVersion:         o.MaxVersion,
+		CurvePreferences:   o.Curves,
+		InsecureSkipVerify: o.Insecure,
+		// Records that grow with the connection's age would make a young
+		// connection's throughput differ from an old one's.
+		DynamicRecordSizingDisabled: true,
+	}
+	if o.MinVersion != 0 {
+		c.MinVersion = o.MinVersion
+	} else if o.MaxVersion != 0 && o.MaxVersion < c.MinVersion {
+		return nil, fmt.Errorf("--tls-max %s is below the default minimum, TLS 1.2: give --tls-min too",
+			tls.VersionName(o.MaxVersion))
+	}
+	return c, nil
+}
+
+// serverName is the name to verify: an IPv6 zone is no part of a certificate.
+func (o Options) serverName(host string) string {
+	if o.ServerName != "" {
+		return o.ServerName
+	}
+	bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if ip, err := netip.ParseAddr(bare); err == nil {
+		return ip.WithZone("").String()
+	}
+	return host
+}
+
+// roots returns nil, the system's roots, when no CA is given.
+func (o Options) roots() (*x509.CertPool, error) {
+	if len(o.CAFiles) == 0 && o.CAPath == "" && len(o.CAPEM) == 0 {
+		return nil, nil
+	}
+	pool := x509.NewCertPool()
+	for _, path := range o.CAFiles {
+		certs, err := readCertificates("--cafile", path)
+		if err != nil {
+			return nil, err
+		}
+		addAll(pool, certs)
+	}
+	if o.CAPath != "" {
+		certs, err := readCertificateDir("--capath", o.CAPath)
+		if err != nil {
+			return nil, err
+		}
+		addAll(pool, certs)
+	}
+	if len(o.CAPEM) > 0 {
+		certs, err := parseCertificates("CA", "in memory", o.CAPEM)
+		if err != nil {
+			return nil, err
+		}
+		addAll(pool, certs)
+	}
+	return pool, nil
+}
+
+func addAll(pool *x509.CertPool, certs []*x509.Certificate) {
+	for _, c := range certs {
+		pool.AddCert(c)
+	}
+}
+
+// certificates returns the client's certificate, or none.
+func (o Options) certificates() ([]tls.Certificate, error) {
+	if o.CertFile == "" && o.KeyFile != "" {
+		return nil, fmt.Errorf("--key %s without a certificate: give --cert too", o.KeyFile)
+	}
+	if o.CertFile == "" && len(o.CertPEM) == 0 {
+		return nil, nil
+	}
+	var cert tls.Certificate
+	var err error
+	if o.CertFile != "" {
+		cert, err = readKeyPair(o.CertFile, o.KeyFile, o.KeyPasswordFile)
+	} else {
+		cert, err = tls.X509KeyPair(o.CertPEM, o.KeyPEM)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []tls.Certificate{cert}, nil
+}
