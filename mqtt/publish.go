@@ -1,0 +1,214 @@
+package mqtt
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// Template encodes p once for many sendings, after checking it against what
+// the broker's CONNACK allows: a [*LimitError] says what it does not.
+func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
+	limits := &c.connack.Properties
+	// [MQTT-3.2.2-11]
+	if m := limits.MaximumQoS; m != nil && p.QoS > *m {
+		return nil, limitErrorf("publish at QoS %d: the broker allows QoS %d at most", p.QoS, *m)
+	}
+	// [MQTT-3.2.2-14]
+	if r := limits.RetainAvailable; r != nil && *r == 0 && p.Retain {
+		return nil, limitErrorf("publish with retain: the broker does not retain messages")
+	}
+	if err := c.checkAlias(p); err != nil {
+		return nil, err
+	}
+	t, err := packet.NewTemplate(p, c.cfg.Version)
+	if err != nil {
+		return nil, err
+	}
+	// [MQTT-3.2.2-15]
+	if m := limits.MaximumPacketSize; m != nil && t.Size() > int(*m) {
+		return nil, limitErrorf("packet of %d B is larger than the broker's maximum of %d B", t.Size(), *m)
+	}
+	return t, nil
+}
+
+// checkAlias holds p to the broker's Topic Alias Maximum; absent is 0.
+// [MQTT-3.2.2-17, MQTT-3.2.2-18]
+func (c *Client) checkAlias(p *packet.Publish) error {
+	if len(p.RawProperties) == 0 {
+		return nil
+	}
+	var props packet.Properties
+	if err := p.ParseProperties(&props); err != nil {
+		return err
+	}
+	limit := uint16(0)
+	if m := c.connack.Properties.TopicAliasMaximum; m != nil {
+		limit = *m
+	}
+	if a := props.TopicAlias; a != nil && *a > limit {
+		return limitErrorf("topic alias %d: the broker allows %d at most", *a, limit)
+	}
+	return nil
+}
+
+// PublishN appends up to n copies of t, each with a packet id of its own, and
+// returns how many: fewer when the in-flight window is full (Handler.Acks
+// follows) or the out buffer is (Handler.Room follows). stamp comes back with
+// the acknowledgements. fill, if not nil, is given each copy's payload in the
+// out buffer, to be changed in place. Nothing is written: see [Client.Flush].
+// The error is why the connection has ended.
+func (c *Client) PublishN(t *packet.Template, n int, stamp int64, fill func(payload []byte)) (int, error) {
+	out := c.conn.Begin()
+	if c.closing {
+		c.conn.End(out)
+		return 0, ErrClosed
+	}
+	qos, offset := t.QoS(), t.PayloadOffset()
+	state := idPublish1 + qos - 1
+	sent := 0
+	for ; sent < n && c.conn.Room(out) > 0; sent++ {
+		var id uint16
+		if qos > 0 {
+			// [MQTT-3.3.4-7] Never more in flight than the Receive Maximum.
+			if c.win.full() {
+				break
+			}
+			if id = c.win.take(state, stamp); id == 0 {
+				break
+			}
+		}
+		at := len(out)
+		out = t.Append(out, id)
+		if fill != nil {
+			fill(out[at+offset:])
+		}
+	}
+	c.conn.End(out)
+	if sent == 0 {
+		return 0, c.conn.Err()
+	}
+	return sent, nil
+}
+
+// Flush writes what PublishN has appended, as far as it goes without
+// blocking; the rest is written behind the caller's back. A Handler need not
+// call it in BatchEnd for its own client.
+func (c *Client) Flush() error { return c.conn.Flush() }
+
+// Publish sends p and waits for what its QoS promises: written, PUBACK, or
+// PUBCOMP, whose reason code it returns. It waits for its turn when the window
+// or the out buffer is full. It is for single messages: a load uses PublishN.
+func (c *Client) Publish(ctx context.Context, p *packet.Publish) (packet.ReasonCode, error) {
+	t, err := c.Template(p)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		wait, freed, err := c.publishOne(t)
+		if err != nil {
+			return 0, err
+		}
+		if freed == nil {
+			return c.await(ctx, wait)
+		}
+		select {
+		case <-freed:
+		case <-c.done:
+			return 0, c.Err()
+		case <-ctx.Done():
+			return 0, fmt.Errorf("publish: %w: %w", ErrWindowFull, context.Cause(ctx))
+		}
+	}
+}
+
+// publishOne sends t, or returns the channel that closes when it may go.
+func (c *Client) publishOne(t *packet.Template) (wait chan reply, freed chan struct{}, err error) {
+	if err := c.conn.WaitRoom(); err != nil {
+		return nil, nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.conn.Begin()
+	if c.closing {
+		c.conn.End(out)
+		return nil, nil, ErrClosed
+	}
+	var id uint16
+	if qos := t.QoS(); qos > 0 {
+		if !c.win.full() {
+			id = c.win.take(idPublish1+qos-1, 0)
+		}
+		if id == 0 {
+			c.conn.End(out)
+			if c.freed == nil {
+				c.freed = make(chan struct{})
+			}
+			return nil, c.freed, nil
+		}
+		wait = c.waiter(id)
+	}
+	c.conn.End(t.Append(out, id))
+	return wait, nil, c.conn.Flush()
+}
+
+// waiter makes the channel on which the answer for id comes. c.mu is held.
+func (c *Client) waiter(id uint16) chan reply {
+	if c.waiters == nil {
+		c.waiters = make(map[uint16]chan reply)
+	}
+	ch := make(chan reply, 1)
+	c.waiters[id] = ch
+	return ch
+}
+
+// await waits for one code; a nil channel is an answer at once.
+func (c *Client) await(ctx context.Context, ch chan reply) (packet.ReasonCode, error) {
+	if ch == nil {
+		return 0, nil
+	}
+	r, err := c.awaitReply(ctx, ch)
+	return r.one, err
+}
+
+func (c *Client) awaitReply(ctx context.Context, ch chan reply) (reply, error) {
+	select {
+	case r, ok := <-ch:
+		if !ok {
+			return r, c.Err()
+		}
+		return r, nil
+	case <-ctx.Done():
+		return reply{}, context.Cause(ctx)
+	}
+}
+
+// wake hands acknowledgements to those who wait for them in Publish.
+func (c *Client) wake(acks []Ack) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.freed != nil {
+		close(c.freed)
+		c.freed = nil
+	}
+	if len(c.waiters) == 0 {
+		return
+	}
+	for _, a := range acks {
+		if ch, ok := c.waiters[a.PacketID]; ok && a.Done {
+			delete(c.waiters, a.PacketID)
+			ch <- reply{one: a.Code}
+		}
+	}
+}
+
+// failWaiters ends every wait when the connection has ended.
+func (c *Client) failWaiters() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ch := range c.waiters {
+		close(ch)
+	}
+	c.waiters = nil
+}

@@ -1,0 +1,298 @@
+package mqtt
+
+import (
+	"errors"
+	"io"
+	"net"
+
+	"github.com/mqttload/mqttload/internal/wire"
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// run is the reader goroutine.
+func (c *Client) run() {
+	err := c.read()
+	var pe *ProtocolError
+	if errors.As(err, &pe) {
+		_ = c.sayGoodbye(err)
+	}
+	if errors.Is(err, net.ErrClosed) {
+		err = ErrClosed
+	}
+	_ = c.conn.CloseWith(err)
+	err = c.conn.Err()
+	c.stopKeepAlive()
+	c.failWaiters()
+	c.handler.Closed(err)
+	close(c.done)
+}
+
+func (c *Client) read() error {
+	for {
+		if err := c.batch(); err != nil {
+			return err
+		}
+		if _, err := c.conn.Fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// batch handles every whole packet that has been read, then writes once.
+func (c *Client) batch() error {
+	started := false
+	for {
+		f, ok, err := c.conn.Next()
+		if err != nil {
+			return malformed(err)
+		}
+		if !ok {
+			break
+		}
+		if !started {
+			started = true
+			c.handler.BatchStart()
+		}
+		if err := c.handle(f); err != nil {
+			c.settle()
+			c.handler.BatchEnd()
+			return err
+		}
+	}
+	if !started {
+		return nil
+	}
+	c.settle()
+	c.handler.BatchEnd()
+	return c.conn.Flush()
+}
+
+// handle is one packet. Replies are gathered and appended by settle.
+func (c *Client) handle(f packet.Frame) error {
+	switch f.Type() {
+	case packet.PUBLISH:
+		return c.onPublish(f)
+	case packet.PUBACK, packet.PUBREC, packet.PUBCOMP:
+		return c.onAck(f)
+	case packet.PUBREL:
+		return c.onPubrel(f)
+	case packet.SUBACK:
+		return c.onSuback(f)
+	case packet.UNSUBACK:
+		return c.onUnsuback(f)
+	case packet.PINGRESP:
+		if err := packet.DecodePing(f); err != nil {
+			return malformed(err)
+		}
+		return nil
+	case packet.DISCONNECT:
+		return c.onDisconnect(f)
+	}
+	// A second CONNACK, an AUTH that was not asked for, and what only clients send.
+	return protocolErrorf(packet.ReasonProtocolError, "unexpected %s", f.Type())
+}
+
+func (c *Client) onPublish(f packet.Frame) error {
+	p := &c.pub
+	if err := c.decoder.Decode(p, f, c.cfg.Version); err != nil {
+		return malformed(err)
+	}
+	if len(p.RawProperties) > 0 {
+		if err := c.resolveAlias(p); err != nil {
+			return err
+		}
+	}
+	switch p.QoS {
+	case 1:
+		c.handler.Message(p)
+		// [MQTT-4.3.2-4] PUBACK after the message has been taken over.
+		c.replies = packet.AppendAck(c.replies, packet.PUBACK, p.PacketID)
+	case 2:
+		// [MQTT-4.3.3-10] Until PUBREL the same id is the same message.
+		if c.inbound2.add(p.PacketID) {
+			if err := c.checkQuota(); err != nil {
+				return err
+			}
+			c.handler.Message(p)
+		}
+		c.replies = packet.AppendAck(c.replies, packet.PUBREC, p.PacketID)
+	default:
+		c.handler.Message(p)
+	}
+	return nil
+}
+
+// checkQuota holds the broker to the Receive Maximum of our CONNECT. QoS 1
+// messages are acknowledged at once and never pile up.
+func (c *Client) checkQuota() error {
+	m := c.cfg.Properties.ReceiveMaximum
+	if m != nil && c.inbound2.n > int(*m) {
+		// [MQTT-3.3.4-9]
+		return protocolErrorf(packet.ReasonReceiveMaximumExceeded, "%d QoS 2 messages in flight, receive maximum %d", c.inbound2.n, *m)
+	}
+	return nil
+}
+
+// resolveAlias puts the topic behind a Topic Alias. [MQTT5 3.3.2.3.4]
+func (c *Client) resolveAlias(p *packet.Publish) error {
+	if err := p.ParseProperties(&c.props); err != nil {
+		return malformed(err)
+	}
+	alias := c.props.TopicAlias
+	if alias == nil {
+		return nil
+	}
+	limit := uint16(0)
+	if m := c.cfg.Properties.TopicAliasMaximum; m != nil {
+		limit = *m
+	}
+	// [MQTT-3.1.2-26, MQTT-3.1.2-27] No alias above what CONNECT allowed; absent is 0.
+	if *alias > limit {
+		return protocolErrorf(packet.ReasonTopicAliasInvalid, "topic alias %d, maximum %d", *alias, limit)
+	}
+	if len(p.Topic) > 0 {
+		if c.aliases == nil {
+			c.aliases = make(map[uint16][]byte)
+		}
+		c.aliases[*alias] = append(c.aliases[*alias][:0], p.Topic...)
+		return nil
+	}
+	topic, ok := c.aliases[*alias]
+	if !ok {
+		return protocolErrorf(packet.ReasonProtocolError, "topic alias %d is not set", *alias)
+	}
+	p.Topic = topic
+	return nil
+}
+
+func (c *Client) onAck(f packet.Frame) error {
+	if err := c.ack.Decode(f, c.cfg.Version); err != nil {
+		return malformed(err)
+	}
+	c.acks = append(c.acks, Ack{PacketID: c.ack.PacketID, Code: c.ack.Code})
+	c.ackTypes = append(c.ackTypes, f.Type())
+	return nil
+}
+
+func (c *Client) onPubrel(f packet.Frame) error {
+	if err := c.ack.Decode(f, c.cfg.Version); err != nil {
+		return malformed(err)
+	}
+	id := c.ack.PacketID
+	// [MQTT-4.3.3-11] PUBCOMP answers every PUBREL, that of an unknown id too:
+	// the broker may not have got the first.
+	if c.inbound2.remove(id) || c.cfg.Version != packet.V5 {
+		c.replies = packet.AppendAck(c.replies, packet.PUBCOMP, id)
+		return nil
+	}
+	a := packet.Ack{Type: packet.PUBCOMP, PacketID: id, Code: packet.ReasonPacketIdentifierNotFound}
+	var err error
+	c.replies, err = a.Append(c.replies, c.cfg.Version)
+	return err
+}
+
+func (c *Client) onDisconnect(f packet.Frame) error {
+	if c.cfg.Version != packet.V5 {
+		return protocolErrorf(packet.ReasonProtocolError, "DISCONNECT from an MQTT %s server", c.cfg.Version)
+	}
+	var d packet.Disconnect
+	if err := d.Decode(f, c.cfg.Version); err != nil {
+		return malformed(err)
+	}
+	e := &DisconnectedError{Code: d.Code}
+	if r := d.Properties.ReasonString; r != nil {
+		e.Reason = *r
+	}
+	return e
+}
+
+// settle takes the batch's acknowledgements into the window and appends its
+// replies, all under one lock; then it tells the handler.
+func (c *Client) settle() {
+	if len(c.acks) == 0 && len(c.replies) == 0 {
+		return
+	}
+	out := c.conn.Begin()
+	n := 0
+	for i := range c.acks {
+		var keep bool
+		out, keep = c.apply(out, c.ackTypes[i], &c.acks[i])
+		if keep {
+			c.acks[n] = c.acks[i]
+			n++
+		}
+	}
+	if !c.closing {
+		out = append(out, c.replies...)
+	}
+	c.conn.End(out)
+	c.replies = c.replies[:0]
+	if n > 0 {
+		c.wake(c.acks[:n])
+		c.handler.Acks(c.acks[:n])
+	}
+	c.acks, c.ackTypes = c.acks[:0], c.ackTypes[:0]
+}
+
+// apply moves one packet id on. It reports false where the handler has nothing
+// to learn: a repeated PUBREC, or an id that is not in use.
+func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
+	i := c.win.find(a.PacketID)
+	state := uint8(idFree)
+	if i >= 0 {
+		state = c.win.state[i]
+		a.Stamp = c.win.stamp[i]
+	}
+	switch {
+	case t == packet.PUBACK && state == idPublish1,
+		t == packet.PUBCOMP && state == idRelease,
+		// [MQTT-4.3.3-4] A PUBREC of 0x80 or more ends the delivery; no PUBREL.
+		t == packet.PUBREC && state == idPublish2 && a.Code.IsError():
+		c.win.free(i)
+		a.Done = true
+		return out, true
+	case t == packet.PUBREC && state == idPublish2:
+		c.win.state[i] = idRelease
+		return packet.AppendAck(out, packet.PUBREL, a.PacketID), true
+	case t == packet.PUBREC && state == idRelease && !a.Code.IsError():
+		return packet.AppendAck(out, packet.PUBREL, a.PacketID), false
+	}
+	c.unexpected.Add(1)
+	if t == packet.PUBREC && state == idFree && !a.Code.IsError() {
+		return c.refuseRelease(out, a.PacketID), false
+	}
+	return out, false
+}
+
+// refuseRelease answers a PUBREC for an id that is not in use, so that the
+// broker can let go of it.
+func (c *Client) refuseRelease(out []byte, id uint16) []byte {
+	if c.cfg.Version != packet.V5 {
+		return packet.AppendAck(out, packet.PUBREL, id)
+	}
+	a := packet.Ack{Type: packet.PUBREL, PacketID: id, Code: packet.ReasonPacketIdentifierNotFound}
+	if b, err := a.Append(out, c.cfg.Version); err == nil {
+		return b
+	}
+	return out
+}
+
+// EndOf explains a connection's end in a few words without addresses: the
+// class under which errors of many clients are counted together.
+func EndOf(err error) string {
+	var op *net.OpError
+	var de *DisconnectedError
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, wire.ErrClosed):
+		return "closed by this side"
+	case errors.Is(err, io.EOF):
+		return "closed by the broker"
+	case errors.As(err, &de):
+		return de.Error()
+	case errors.As(err, &op):
+		return op.Err.Error()
+	}
+	return err.Error()
+}

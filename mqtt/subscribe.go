@@ -1,0 +1,137 @@
+package mqtt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// ErrNoPacketID: all 65,535 packet ids are in use.
+var ErrNoPacketID = errors.New("no packet id is free")
+
+// A SubscribeError is a SUBACK that refuses a filter.
+type SubscribeError struct {
+	Filter string
+	Code   packet.ReasonCode
+}
+
+func (e *SubscribeError) Error() string {
+	return fmt.Sprintf("subscription %q refused: %s (0x%02X)", e.Filter, e.Code, byte(e.Code))
+}
+
+// Subscribe sends SUBSCRIBE and waits for SUBACK. It returns one code per
+// filter, and a [*SubscribeError] for the first that was refused.
+func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, props packet.Properties) ([]packet.ReasonCode, error) {
+	limits := &c.connack.Properties
+	for _, s := range subs {
+		if w := limits.WildcardSubAvailable; w != nil && *w == 0 && strings.ContainsAny(s.Filter, "+#") {
+			return nil, limitErrorf("subscribe to %q: the broker does not allow wildcards", s.Filter)
+		}
+		if w := limits.SharedSubAvailable; w != nil && *w == 0 && strings.HasPrefix(s.Filter, "$share/") {
+			return nil, limitErrorf("subscribe to %q: the broker does not allow shared subscriptions", s.Filter)
+		}
+	}
+	codes, err := c.request(ctx, func(dst []byte, id uint16) ([]byte, error) {
+		p := packet.Subscribe{PacketID: id, Subscriptions: subs, Properties: props}
+		return p.Append(dst, c.cfg.Version)
+	})
+	if err != nil {
+		return nil, err
+	}
+	// [MQTT-3.9.3-1] One code per filter, in their order.
+	if len(codes) != len(subs) {
+		return codes, c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "SUBACK with %d codes for %d filters", len(codes), len(subs)))
+	}
+	for i, code := range codes {
+		if code.IsError() {
+			return codes, &SubscribeError{subs[i].Filter, code}
+		}
+	}
+	return codes, nil
+}
+
+// Unsubscribe sends UNSUBSCRIBE and waits for UNSUBACK. The codes are empty in
+// MQTT 3.
+func (c *Client) Unsubscribe(ctx context.Context, filters []string) ([]packet.ReasonCode, error) {
+	return c.request(ctx, func(dst []byte, id uint16) ([]byte, error) {
+		p := packet.Unsubscribe{PacketID: id, Filters: filters}
+		return p.Append(dst, c.cfg.Version)
+	})
+}
+
+// request sends a packet with an id of its own and waits for the answer. The
+// send quota does not delay it. [MQTT-3.3.4-8]
+func (c *Client) request(ctx context.Context, encode func(dst []byte, id uint16) ([]byte, error)) ([]packet.ReasonCode, error) {
+	ch, err := c.sendRequest(encode)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.awaitReply(ctx, ch)
+	return r.codes, err
+}
+
+func (c *Client) sendRequest(encode func(dst []byte, id uint16) ([]byte, error)) (chan reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.conn.Begin()
+	if c.closing {
+		c.conn.End(out)
+		return nil, ErrClosed
+	}
+	id := c.win.take(idControl, 0)
+	if id == 0 {
+		c.conn.End(out)
+		return nil, ErrNoPacketID
+	}
+	b, err := encode(out, id)
+	if err != nil {
+		c.win.free(c.win.find(id))
+		c.conn.End(out)
+		return nil, err
+	}
+	ch := c.waiter(id)
+	c.conn.End(b)
+	return ch, c.conn.Flush()
+}
+
+func (c *Client) onSuback(f packet.Frame) error {
+	var p packet.Suback
+	if err := p.Decode(f, c.cfg.Version); err != nil {
+		return malformed(err)
+	}
+	c.answer(p.PacketID, p.Codes)
+	return nil
+}
+
+func (c *Client) onUnsuback(f packet.Frame) error {
+	var p packet.Unsuback
+	if err := p.Decode(f, c.cfg.Version); err != nil {
+		return malformed(err)
+	}
+	c.answer(p.PacketID, p.Codes)
+	return nil
+}
+
+// answer ends a request. [MQTT-2.2.1-6] The answer carries the request's id.
+func (c *Client) answer(id uint16, codes []packet.ReasonCode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.conn.Begin()
+	i := c.win.find(id)
+	known := i >= 0 && c.win.state[i] == idControl
+	if known {
+		c.win.free(i)
+	}
+	c.conn.End(out)
+	if !known {
+		c.unexpected.Add(1)
+		return
+	}
+	if ch, ok := c.waiters[id]; ok {
+		delete(c.waiters, id)
+		ch <- reply{codes: codes}
+	}
+}
