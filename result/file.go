@@ -1,0 +1,288 @@
+package result
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// MaxFileSize is how many bytes of JSON Read and Decode accept, unpacked.
+const MaxFileSize = 512 << 20
+
+// fileMode is that of a report: it holds no secrets and is meant to be shared.
+const fileMode = 0o644
+
+// FileError says which report file could not be read or written, and why.
+type FileError struct {
+	Op   string // "read" or "write"
+	Path string
+	Err  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("%s report %s: %v", e.Op, e.Path, e.Err) }
+func (e *FileError) Unwrap() error { return e.Err }
+
+// fileError names path once: the causes of package os name a path too, which
+// may be that of a temporary file.
+func fileError(op, path string, err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		err = pe.Err
+	case errors.As(err, &le):
+		err = le.Err
+	}
+	return &FileError{Op: op, Path: path, Err: err}
+}
+
+// SchemaError says that a file is no report of the format this build reads.
+type SchemaError struct {
+	Got string // "" where the file names none
+}
+
+func (e *SchemaError) Error() string {
+	if e.Got == "" {
+		return fmt.Sprintf("not a report: no schema in it, want %q", Schema)
+	}
+	return fmt.Sprintf("schema %q is not %q, which this build reads: use the mqttload that wrote it", e.Got, Schema)
+}
+
+// Encode writes r as indented JSON. Lists that are nil are written as [], and
+// an empty Schema as Schema. A NaN or infinite number is an error that names
+// the case, and then nothing is written.
+func Encode(w io.Writer, r *Report) error {
+	b, err := marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode report: %w", err)
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+func marshal(r *Report) ([]byte, error) {
+	out := normalized(r)
+	if out.Schema != Schema {
+		return nil, &SchemaError{Got: out.Schema}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(out); err != nil {
+		return nil, blame(out, err)
+	}
+	return b.Bytes(), nil
+}
+
+// blame finds the case that json refuses.
+func blame(r *Report, err error) error {
+	for _, c := range r.Cases {
+		if _, cerr := json.Marshal(c); cerr != nil {
+			return fmt.Errorf("case %q: %w", c.ID, cerr)
+		}
+	}
+	return err
+}
+
+// normalized returns a copy of r whose lists are not nil.
+func normalized(r *Report) *Report {
+	out := *r
+	if out.Schema == "" {
+		out.Schema = Schema
+	}
+	out.Run.Command = list(r.Run.Command)
+	out.Gates = list(r.Gates)
+	out.Cases = make([]Case, len(r.Cases))
+	for i, c := range r.Cases {
+		c.Params, c.Iterations, c.Errors = list(c.Params), list(c.Iterations), list(c.Errors)
+		c.Warnings, c.Timeline = list(c.Warnings), list(c.Timeline)
+		out.Cases[i] = c
+	}
+	return &out
+}
+
+func list[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// Decode reads one report, plain or gzipped. It refuses another schema with a
+// *SchemaError, more than MaxFileSize bytes, anything behind the report, and a
+// case id that comes twice. Keys it does not know are passed over: a schema may
+// gain fields.
+func Decode(r io.Reader) (*Report, error) {
+	out, err := decode(r, MaxFileSize)
+	if err != nil {
+		return nil, fmt.Errorf("decode report: %w", err)
+	}
+	return out, nil
+}
+
+// unpacked returns what r holds, gunzipped where it starts as gzip does.
+func unpacked(r io.Reader) (io.Reader, error) {
+	br := bufio.NewReader(r)
+	if magic, err := br.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
+		return gzip.NewReader(br)
+	}
+	return br, nil
+}
+
+func decode(r io.Reader, limit int64) (*Report, error) {
+	plain, err := unpacked(r)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(plain, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("larger than %s bytes", FormatInt(limit))
+	}
+	// The schema comes first: a file of another kind deserves its name, not the
+	// first field that does not fit.
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return nil, fmt.Errorf("not a report: %w", err)
+	}
+	if head.Schema != Schema {
+		return nil, &SchemaError{Got: head.Schema}
+	}
+	var out Report
+	if err := json.Unmarshal(b, &out); err != nil {
+		return nil, err
+	}
+	if err := unique(out.Cases); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+func unique(cases []Case) error {
+	seen := make(map[string]bool, len(cases))
+	for _, c := range cases {
+		if seen[c.ID] {
+			return fmt.Errorf("case %q comes twice", c.ID)
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
+
+// Read reads the report file path, plain or gzipped. Errors are a *FileError,
+// wrapping a *SchemaError where the file is of another format.
+func Read(path string) (*Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError("read", path, err)
+	}
+	defer f.Close()
+	r, err := decode(f, MaxFileSize)
+	if err != nil {
+		return nil, fileError("read", path, err)
+	}
+	return r, nil
+}
+
+// Write writes r to path, gzipped where path ends in .gz: to a temporary file in
+// the same directory, synced and renamed, mode 0644, so that a reader sees the old
+// report or the new one and a failure keeps the old one. A symbolic link to a
+// file is replaced, not followed. A device or pipe, such as /dev/stdout, is
+// written to. Errors are a *FileError.
+func Write(path string, r *Report) error {
+	b, err := marshal(r)
+	if err == nil && strings.HasSuffix(path, ".gz") {
+		b, err = compress(b)
+	}
+	if err == nil {
+		err = WriteFile(path, b)
+	}
+	if err != nil {
+		return fileError("write", path, err)
+	}
+	return nil
+}
+
+func compress(b []byte) ([]byte, error) {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	if _, err := z.Write(b); err != nil {
+		return nil, err
+	}
+	err := z.Close()
+	return out.Bytes(), err
+}
+
+// WriteFile puts b at path as Write does; the error is that of the system call.
+func WriteFile(path string, b []byte) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return errors.New("is a directory")
+	case err == nil && !info.Mode().IsRegular():
+		return writeThrough(path, b)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	if err := fill(tmp, b); err != nil {
+		os.Remove(tmp.Name())
+		return err
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		os.Remove(tmp.Name())
+		return err
+	}
+	syncDir(filepath.Dir(path))
+	return nil
+}
+
+// fill writes b to f, makes it durable and closes it in every case.
+func fill(f *os.File, b []byte) error {
+	_, err := f.Write(b)
+	if err == nil {
+		err = f.Chmod(fileMode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func writeThrough(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// syncDir makes a rename durable where the system can do that. Where it cannot,
+// the file is complete all the same, so there is nothing to report.
+func syncDir(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}

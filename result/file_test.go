@@ -1,0 +1,281 @@
+package result
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func sampleReport() *Report {
+	c := stalledCase()
+	c.Params = []Param{{"qos", "1"}, {"payload", "8192"}}
+	c.Summary = Summarize(c.Iterations, 2)
+	h := NewHDR()
+	Record(h, 12_345, 100)
+	c.Latency.EndToEnd = NewHistogram(h)
+	finished := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return &Report{
+		Schema: Schema, Tool: Tool{Version: "0.1.0"},
+		Run:      Run{ID: "r1", Started: finished.Add(-time.Minute), Finished: &finished, Status: StatusComplete, Command: []string{"mqttload"}},
+		Scenario: map[string]any{"name": "<default>"},
+		Cases:    []Case{c},
+		Gates:    []GateResult{{Rule: "lost == 0", Case: c.ID, Passed: true}},
+	}
+}
+
+func TestWriteReadRoundTrip(t *testing.T) {
+	for _, name := range []string{"report.json", "report.json.gz"} {
+		path := filepath.Join(t.TempDir(), name)
+		want := normalized(sampleReport())
+		if err := Write(path, want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: what was read differs from what was written", name)
+		}
+		onlyFile(t, path)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode != fileMode {
+			t.Errorf("%s: mode %o, want %o", name, mode, fileMode)
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if zipped := bytes.HasPrefix(raw, []byte{0x1f, 0x8b}); zipped != strings.HasSuffix(name, ".gz") {
+			t.Errorf("%s: gzipped = %t", name, zipped)
+		}
+	}
+}
+
+// onlyFile fails where anything but path is in its directory.
+func onlyFile(t *testing.T, path string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != filepath.Base(path) {
+			t.Errorf("%s was left behind", e.Name())
+		}
+	}
+}
+
+func TestEncodeNullsAndLists(t *testing.T) {
+	var b bytes.Buffer
+	if err := Encode(&b, &Report{Cases: []Case{{ID: "a=1"}}}); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["schema"] != Schema {
+		t.Errorf("schema = %v", got["schema"])
+	}
+	if l, ok := got["gates"].([]any); !ok || len(l) != 0 {
+		t.Errorf("gates = %v, want []", got["gates"])
+	}
+	c := got["cases"].([]any)[0].(map[string]any)
+	for _, key := range []string{"params", "iterations", "errors", "warnings", "timeline"} {
+		if l, ok := c[key].([]any); !ok || len(l) != 0 {
+			t.Errorf("%s = %v, want []", key, c[key])
+		}
+	}
+	for key, v := range c["summary"].(map[string]any) {
+		if key != "n" && v != nil {
+			t.Errorf("summary of nothing has %s = %v, want null", key, v)
+		}
+	}
+	if c["bottleneck"] != nil || c["latency"].(map[string]any)["end_to_end"] != nil {
+		t.Error("what does not exist is not null")
+	}
+}
+
+func TestEncodeRefusesNaN(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		r := sampleReport()
+		r.Cases[0].Summary.MeanNS = &bad
+		var b bytes.Buffer
+		err := Encode(&b, r)
+		if err == nil || !strings.Contains(err.Error(), `case "qos=1/payload=8192"`) || b.Len() != 0 {
+			t.Errorf("encoding %g: error %v, %d bytes written", bad, err, b.Len())
+		}
+	}
+}
+
+func TestWriteKeepsTheOldFileOnFailure(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.json")
+	if err := Write(path, sampleReport()); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := sampleReport()
+	nan := math.NaN()
+	bad.Cases[0].Summary.MeanNS = &nan
+	err = Write(path, bad)
+	var fe *FileError
+	if !errors.As(err, &fe) || fe.Path != path || fe.Op != "write" {
+		t.Errorf("error %v, want a *FileError for %s", err, path)
+	}
+	after, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(before, after) {
+		t.Error("a failed write changed the file")
+	}
+	onlyFile(t, path)
+}
+
+func TestWriteErrorsNameThePathOnce(t *testing.T) {
+	dir := t.TempDir()
+	missing := filepath.Join(dir, "no", "such", "r.json")
+	err := Write(missing, sampleReport())
+	if want := "write report " + missing + ": " + syscall.ENOENT.Error(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v is not fs.ErrNotExist", err)
+	}
+	if err := Write(dir, sampleReport()); err == nil || err.Error() != "write report "+dir+": is a directory" {
+		t.Errorf("writing to a directory: %v", err)
+	}
+	if _, err := Read(missing); err == nil || err.Error() != "read report "+missing+": "+syscall.ENOENT.Error() {
+		t.Errorf("reading a missing file: %v", err)
+	}
+}
+
+// TestWriteFullDevice writes to the device that is always full; a temporary
+// name beside it must not appear, and the device must stay what it is.
+func TestWriteFullDevice(t *testing.T) {
+	const full = "/dev/full"
+	before, err := os.Stat(full)
+	if err != nil {
+		t.Skipf("this system has no %s", full)
+	}
+	err = Write(full, sampleReport())
+	if err == nil || err.Error() != "write report /dev/full: no space left on device" || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v, want no space left on device", err)
+	}
+	if after, err := os.Stat(full); err != nil || after.Mode() != before.Mode() {
+		t.Error("the device was replaced")
+	}
+}
+
+func TestWriteReplacesALink(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link.json")
+	if err := os.WriteFile(target, []byte("keep"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, link); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	if err := Write(link, sampleReport()); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(target); err != nil || string(b) != "keep" {
+		t.Errorf("the link was followed: %q, %v", b, err)
+	}
+	if _, err := Read(link); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDecodeSchemas(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"schema":"mqttload.report/2","cases":3}`: `decode report: schema "mqttload.report/2" is not "mqttload.report/1", which this build reads: use the mqttload that wrote it`,
+		`{"a":1}`:                           `decode report: not a report: no schema in it, want "mqttload.report/1"`,
+		`[]`:                                `decode report: not a report: json`,
+		``:                                  `decode report: not a report: unexpected end`,
+		`{"schema":"mqttload.report/1"} {}`: `decode report: not a report: invalid character`,
+		`{"schema":"mqttload.report/1","cases":{}}`:                              `decode report: json: cannot unmarshal`,
+		`{"schema":"mqttload.report/1","cases":[{"id":"a=1"},{"id":"a=1"}]}`:     `decode report: case "a=1" comes twice`,
+		`{"schema":"mqttload.report/1","cases":[{"summary":{"mean_ns":"NaN"}}]}`: `decode report: json: cannot unmarshal`,
+		"\x1f\x8b":     `decode report: unexpected EOF`,
+		"\x1f\x8b0000": `decode report: unexpected EOF`,
+	} {
+		_, err := Decode(strings.NewReader(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", text, err, want)
+		}
+	}
+	_, err := Decode(strings.NewReader(`{"schema":"other/9"}`))
+	var se *SchemaError
+	if !errors.As(err, &se) || se.Got != "other/9" {
+		t.Errorf("%v is no *SchemaError of other/9", err)
+	}
+	if r, err := Decode(strings.NewReader(`{"schema":"mqttload.report/1","added_later":1}`)); err != nil || r == nil {
+		t.Errorf("an added field is refused: %v", err)
+	}
+}
+
+func TestDecodeSizeLimit(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	if _, err := z.Write(bytes.Repeat([]byte(" "), 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]io.Reader{"gzip": &bomb, "plain": strings.NewReader(strings.Repeat(" ", 1001))} {
+		if _, err := decode(r, 1000); err == nil || err.Error() != "larger than 1,000 bytes" {
+			t.Errorf("%s: error %v, want the size limit", name, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	var b bytes.Buffer
+	if err := Encode(&b, &Report{Cases: []Case{{ID: "a=1", Params: []Param{{"a", "1"}}}}}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte(`{"schema":"mqttload.report/1","cases":[{"latency":{"end_to_end":{"hdr":"HIST"}}}]}`))
+	f.Add([]byte("\x1f\x8b"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		r, err := decode(bytes.NewReader(in), 1<<20)
+		if err != nil {
+			return
+		}
+		var out bytes.Buffer
+		if err := Encode(&out, r); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again, err := Decode(&out)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v", err)
+		}
+		if !reflect.DeepEqual(normalized(r), normalized(again)) {
+			t.Fatal("a round trip changes the report")
+		}
+		for _, c := range r.Cases {
+			Analyze(c)
+		}
+	})
+}

@@ -1,0 +1,264 @@
+// Package result is the model of what a run measured, its file format, and the
+// statistics over it. It imports nothing else of this module: it renders
+// nothing, opens no connection, and a report can be read, compared and merged
+// without linking the engine.
+package result
+
+import "time"
+
+// Schema names the report file format that this package writes and reads.
+const Schema = "mqttload.report/1"
+
+// Report is one report file. A field whose value does not exist is null in
+// JSON, never NaN or 0; all times are integers in nanoseconds.
+type Report struct {
+	Schema       string       `json:"schema"`
+	Tool         Tool         `json:"tool"`
+	Run          Run          `json:"run"`
+	Environment  Environment  `json:"environment"`
+	Target       Target       `json:"target"`
+	Scenario     any          `json:"scenario"` // the effective scenario, secrets masked
+	ScenarioHash string       `json:"scenario_hash"`
+	Cases        []Case       `json:"cases"`
+	Gates        []GateResult `json:"gates"`
+}
+
+// Tool says which build made the report.
+type Tool struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Go      string `json:"go"`
+}
+
+// Status of a run.
+const (
+	StatusComplete = "complete"
+	StatusPartial  = "partial"
+	StatusFailed   = "failed"
+)
+
+// Run is about the run as a whole.
+type Run struct {
+	ID       string     `json:"id"`
+	Started  time.Time  `json:"started"`
+	Finished *time.Time `json:"finished"`
+	Status   string     `json:"status"`
+	Seed     uint64     `json:"seed"`
+	Command  []string   `json:"command"` // secrets masked
+}
+
+// Environment is the machine of the load generator.
+type Environment struct {
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	Kernel     string `json:"kernel"`
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"`
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	NoFile     uint64 `json:"nofile"`
+}
+
+// Target is the broker under test.
+type Target struct {
+	URL      string   `json:"url"` // without user information
+	Embedded bool     `json:"embedded"`
+	TLS      *TLS     `json:"tls"`
+	Connack  *Connack `json:"connack"`
+}
+
+// TLS is what the first connection negotiated.
+type TLS struct {
+	Version  string `json:"version"` // "TLS 1.3"
+	Cipher   string `json:"cipher"`
+	Curve    string `json:"curve"`
+	Resumed  bool   `json:"resumed"`
+	Insecure bool   `json:"insecure"` // the server certificate was not verified
+}
+
+// Connack is what the broker's CONNACK allows; null where it said nothing.
+type Connack struct {
+	SessionPresent    bool    `json:"session_present"`
+	ReceiveMaximum    *uint16 `json:"receive_maximum"`
+	MaximumQoS        *byte   `json:"maximum_qos"`
+	MaximumPacketSize *uint32 `json:"maximum_packet_size"`
+	ServerKeepAlive   *uint16 `json:"server_keep_alive"`
+	TopicAliasMaximum *uint16 `json:"topic_alias_maximum"`
+	RetainAvailable   *bool   `json:"retain_available"`
+	AssignedClientID  *string `json:"assigned_client_id"`
+}
+
+// Param is one axis value of a case. The ordered list of them is the case's
+// key: id, table columns, join, selector and sub-benchmark name come from it.
+type Param struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Case is the result of one case: one row of the table.
+type Case struct {
+	ID         string      `json:"id"` // "qos=1/payload=8192/protocol=5/transport=tls"
+	Params     []Param     `json:"params"`
+	Iterations []Iteration `json:"iterations"`
+	Summary    Summary     `json:"summary"`
+	Latency    Latency     `json:"latency"`
+	Delivery   Delivery    `json:"delivery"`
+	Clients    Clients     `json:"clients"`
+	Errors     []Error     `json:"errors"`
+	Warnings   []Warning   `json:"warnings"`
+	Bottleneck *Bottleneck `json:"bottleneck"`
+	CPU        CPU         `json:"cpu"`
+	Timeline   []Tick      `json:"timeline"`
+	// Window is the in-flight window per publisher that was in force:
+	// min(asked, Receive Maximum); WindowAsked is what the scenario asked for,
+	// 0 where it was not recorded. OperationsPerMessage is 1, or 2 where a
+	// publish and a receive count apart.
+	Window               int `json:"window"`
+	WindowAsked          int `json:"window_asked"`
+	OperationsPerMessage int `json:"operations_per_message"`
+}
+
+// Stages of an iteration.
+const (
+	StageWarmup = "warmup"
+	StageActual = "actual"
+)
+
+// Iteration is one timed stretch of work: first publish to last delivery or
+// acknowledgement. ElapsedNS / Operations is one sample of the summary.
+type Iteration struct {
+	Launch     int    `json:"launch"` // from 1
+	Stage      string `json:"stage"`
+	Index      int    `json:"index"` // from 1 within launch and stage
+	StartNS    int64  `json:"start_ns"`
+	ElapsedNS  int64  `json:"elapsed_ns"`
+	Operations int64  `json:"operations"`
+	Sent       int64  `json:"sent"`
+	Acked      int64  `json:"acked"`
+	Received   int64  `json:"received"`
+	Bytes      int64  `json:"bytes"` // payload bytes received
+	// Lost counts deliveries of this iteration that had not come when it was
+	// given up; an iteration that timed out has Stalled set.
+	Lost    int64 `json:"lost"`
+	Stalled bool  `json:"stalled"`
+}
+
+// Summary holds statistics over the actual iterations of
+// ElapsedNS/Operations: inverse throughput, not latency.
+type Summary struct {
+	N              int      `json:"n"`
+	MeanNS         *float64 `json:"mean_ns"`
+	ErrorNS        *float64 `json:"error_ns"` // half of the 99.9 % confidence interval
+	StdDevNS       *float64 `json:"stddev_ns"`
+	MedianNS       *float64 `json:"median_ns"`
+	MinNS          *float64 `json:"min_ns"`
+	MaxNS          *float64 `json:"max_ns"`
+	ReqPerSec      *float64 `json:"req_per_sec"` // 1e9 / MeanNS
+	MessagesPerSec *float64 `json:"messages_per_sec"`
+	BytesPerSec    *float64 `json:"bytes_per_sec"`
+}
+
+// Latency holds one histogram summary per leg; null where nothing was recorded.
+type Latency struct {
+	EndToEnd     *Histogram `json:"end_to_end"`
+	Service      *Histogram `json:"service"`
+	SendLag      *Histogram `json:"send_lag"`
+	Ack          *Histogram `json:"ack"`    // PUBLISH to PUBACK (QoS 1) or PUBCOMP (QoS 2)
+	Pubrec       *Histogram `json:"pubrec"` // PUBLISH to PUBREC
+	Connect      *Histogram `json:"connect"`
+	TLSHandshake *Histogram `json:"tls_handshake"`
+	Connack      *Histogram `json:"connack"`
+	Subscribe    *Histogram `json:"subscribe"`
+}
+
+// Histogram summarises a latency histogram and carries it whole: HDR is the
+// V2-compressed HdrHistogram, base64.
+type Histogram struct {
+	Count   int64   `json:"count"`
+	MinNS   int64   `json:"min_ns"`
+	MeanNS  float64 `json:"mean_ns"`
+	P50NS   int64   `json:"p50_ns"`
+	P90NS   int64   `json:"p90_ns"`
+	P99NS   int64   `json:"p99_ns"`
+	P999NS  int64   `json:"p999_ns"`
+	P9999NS int64   `json:"p9999_ns"`
+	MaxNS   int64   `json:"max_ns"`
+	// Clamped counts values that lay outside of the histogram's range and were
+	// recorded at its edge: see Record.
+	Clamped int64  `json:"clamped"`
+	HDR     string `json:"hdr"`
+}
+
+// Delivery is the exact account of every message of the actual iterations:
+// Scheduled = Sent + Unsent; Expected = Delivered + Lost;
+// Received = Delivered + Duplicated. The others stand beside them.
+type Delivery struct {
+	Scheduled  int64 `json:"scheduled"`
+	Sent       int64 `json:"sent"`
+	Unsent     int64 `json:"unsent"`
+	Acked      int64 `json:"acked"`
+	Nacked     int64 `json:"nacked"`
+	Expected   int64 `json:"expected"`
+	Received   int64 `json:"received"`
+	Delivered  int64 `json:"delivered"`
+	Lost       int64 `json:"lost"`
+	Duplicated int64 `json:"duplicated"`
+	Reordered  int64 `json:"reordered"`
+	Corrupted  int64 `json:"corrupted"` // delivered all the same: stamp readable, content not
+	Foreign    int64 `json:"foreign"`
+	Late       int64 `json:"late"` // came after it had been counted lost
+	// CountsOnly is set where payloads are too short to carry a stamp: then
+	// order, duplicates and content could not be seen, only numbers.
+	CountsOnly bool `json:"counts_only"`
+}
+
+// Clients counts connections over all launches.
+type Clients struct {
+	Planned    int64 `json:"planned"`
+	Connected  int64 `json:"connected"`
+	Lost       int64 `json:"lost"`
+	Reconnects int64 `json:"reconnects"`
+}
+
+// Error is one class of fault, aggregated over clients.
+type Error struct {
+	Kind    string `json:"kind"` // "connect", "connack", "subscribe", "disconnect", "protocol", "publish", "timeout"
+	Reason  string `json:"reason"`
+	Count   int64  `json:"count"`
+	Example string `json:"example"`
+}
+
+// Warning is a fact that a reader of the numbers should know.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// Bottleneck says what limited the case.
+type Bottleneck struct {
+	Kind   string `json:"kind"` // "window", "broker", "generator", "network", "target met"
+	Detail string `json:"detail"`
+}
+
+// CPU is the load generator's own CPU time over the actual iterations.
+type CPU struct {
+	UserNS   int64 `json:"user_ns"`
+	SystemNS int64 `json:"system_ns"`
+}
+
+// Tick is one point of the timeline, relative to the case's start.
+type Tick struct {
+	TNS      int64  `json:"t_ns"`
+	Sent     int64  `json:"sent"`
+	Received int64  `json:"received"`
+	P99NS    *int64 `json:"p99_ns"`
+}
+
+// GateResult is one gate rule applied to one case.
+type GateResult struct {
+	Rule   string   `json:"rule"`
+	Case   string   `json:"case"`
+	Value  *float64 `json:"value"`
+	Limit  float64  `json:"limit"`
+	Passed bool     `json:"passed"`
+}

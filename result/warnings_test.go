@@ -1,0 +1,128 @@
+package result
+
+import (
+	"strings"
+	"testing"
+)
+
+func codes(ws []Warning) (cs []string) {
+	for _, w := range ws {
+		cs = append(cs, w.Code)
+	}
+	return cs
+}
+
+func steady(n int, elapsed, ops int64) (c Case) {
+	for i := range n {
+		wobble := elapsed / 100 * int64(i%7)
+		c.Iterations = append(c.Iterations, Iteration{
+			Launch: 1, Index: i + 1, Stage: StageActual, ElapsedNS: elapsed + wobble, Operations: ops,
+		})
+	}
+	return c
+}
+
+func message(t *testing.T, ws []Warning, code string) string {
+	t.Helper()
+	for _, w := range ws {
+		if w.Code == code {
+			if w.Hint == "" {
+				t.Errorf("%s gives no hint", code)
+			}
+			return w.Message
+		}
+	}
+	t.Errorf("no %s among %v", code, codes(ws))
+	return ""
+}
+
+func TestAnalyzeSteadyCase(t *testing.T) {
+	if ws := Analyze(steady(30, 250e6, 1000)); len(ws) != 0 {
+		t.Errorf("a steady case has warnings: %+v", ws)
+	}
+}
+
+func TestAnalyzeStalledIteration(t *testing.T) {
+	c := stalledCase()
+	ws := Analyze(c)
+	want := "1 of 100 iterations stalled: iteration 10 of launch 10 took 6.025 s for 2,000 operations; the mean is 64.68 μs, without it 34.91 μs"
+	if got := message(t, ws, CodeStalled); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := message(t, ws, CodeOutliers); got != "1 outlier was detected (3.012 ms)" {
+		t.Errorf("outliers: %s", got)
+	}
+	// The stall lifts the mean over the limit: 129 ms, where 69 ms is typical.
+	if strings.Contains(strings.Join(codes(ws), " "), CodeMinIterationTime) {
+		t.Error("an iteration time of 129 ms is called short")
+	}
+	c.Iterations = c.Iterations[:99]
+	if got := codes(Analyze(c)); len(got) == 0 || got[0] != CodeMinIterationTime {
+		t.Errorf("without the stall: %v, want %s first", got, CodeMinIterationTime)
+	}
+}
+
+func TestAnalyzeGivenUpIteration(t *testing.T) {
+	c := steady(3, 250e6, 1000)
+	c.Iterations[1].Stalled = true
+	c.Iterations[1].ElapsedNS = 5e9
+	got := message(t, Analyze(c), CodeStalled)
+	if !strings.Contains(got, "iteration 2 of launch 1 took 5.000 s") {
+		t.Error(got)
+	}
+	c.Iterations[1].Operations = 0
+	ws := Analyze(c)
+	message(t, ws, CodeStalled)
+	if got := message(t, ws, CodeZeroMeasurement); !strings.HasPrefix(got, "1 of 3 iterations") {
+		t.Error(got)
+	}
+}
+
+func TestAnalyzeSlowButWorkingIsNoStall(t *testing.T) {
+	c := steady(20, 250e6, 1000)
+	c.Iterations[3].ElapsedNS = 500e6 // twice as slow: an outlier only
+	ws := Analyze(c)
+	message(t, ws, CodeOutliers)
+	if strings.Contains(strings.Join(codes(ws), " "), CodeStalled) {
+		t.Error("an iteration of twice the time is called stalled")
+	}
+}
+
+func TestAnalyzeModes(t *testing.T) {
+	c := steady(60, 250e6, 1000)
+	for i := range c.Iterations {
+		if i%2 == 0 {
+			c.Iterations[i].ElapsedNS += 500e6
+		}
+	}
+	if got := message(t, Analyze(c), CodeMultimodal); !strings.Contains(got, "bimodal (mValue = 4.00)") {
+		t.Error(got)
+	}
+}
+
+func TestAnalyzeOthers(t *testing.T) {
+	if got := message(t, Analyze(Case{}), CodeZeroMeasurement); !strings.Contains(got, "no iteration ran") {
+		t.Error(got)
+	}
+	if got := message(t, Analyze(steady(5, 9e6, 10)), CodeMinIterationTime); !strings.Contains(got, "9.180 ms") {
+		t.Error(got)
+	}
+	c := steady(5, 250e6, 10)
+	c.Bottleneck = &Bottleneck{Kind: "generator", Detail: "CPU 98 % of 2 cores"}
+	c.Latency.Service = &Histogram{Clamped: 12}
+	c.Delivery.Lost = 1
+	ws := Analyze(c)
+	if got := message(t, ws, CodeGeneratorLimited); !strings.HasSuffix(got, "CPU 98 % of 2 cores") {
+		t.Error(got)
+	}
+	if got := message(t, ws, CodeLatencyClamped); !strings.HasPrefix(got, "12 latencies lay outside of 1.000 ns to 3,600.0 s") {
+		t.Error(got)
+	}
+	if got := message(t, ws, CodeLedger); !strings.Contains(got, "expected = delivered + lost") {
+		t.Error(got)
+	}
+	c.Bottleneck.Kind = "broker"
+	if strings.Contains(strings.Join(codes(Analyze(c)), " "), CodeGeneratorLimited) {
+		t.Error("a broker-limited case is called generator-limited")
+	}
+}
