@@ -1,0 +1,399 @@
+package broker
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mqttload/mqttload/internal/wire"
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// closeError says why the broker ends a connection; code goes into the
+// DISCONNECT of MQTT 5.
+type closeError struct {
+	code packet.ReasonCode
+	why  string
+}
+
+func (e *closeError) Error() string { return fmt.Sprintf("%s: %s", e.code, e.why) }
+
+// errDisconnected is the end of a connection whose client has sent DISCONNECT.
+var errDisconnected = errors.New("client has disconnected")
+
+// errRefused is the end of a connection that has got a CONNACK with an error.
+var errRefused = errors.New("connection refused")
+
+// client is one connection. Its fields belong to the goroutine that reads it,
+// unless they say otherwise.
+type client struct {
+	router
+	nc      net.Conn
+	wc      *wire.Conn // others use it only through session.conn
+	wcRef   atomic.Pointer[wire.Conn]
+	started int64
+
+	version   packet.Version
+	maxPacket int // Maximum Packet Size of the client
+	sess      *session
+	will      *will
+	decoder   packet.PublishDecoder
+	aliases   []string // by Topic Alias
+	acks      *[]byte  // acknowledgements of this batch; nil when there are none
+	unsent    int      // of them those that free an identifier of the client
+
+	done      chan struct{} // closed when the session is free for another connection
+	wakeCh    chan struct{}
+	connected atomic.Bool
+	blocked   atomic.Bool // waits for room in another session
+	dirty     atomic.Bool // on the dirty list of some router
+	kicked    atomic.Uint32
+	seen      atomic.Int64 // time of the last read
+	keepAlive atomic.Int64 // ns; 0 is none
+
+	// Only the sweeper uses them.
+	lastWrites, lastWriteAt int64
+	lastAcks, lastAckAt     int64
+}
+
+func newClient(b *Broker, nc net.Conn) *client {
+	c := &client{nc: nc, started: b.now(), done: make(chan struct{}), wakeCh: make(chan struct{}, 1)}
+	c.b = b
+	c.seen.Store(c.started)
+	c.lastWriteAt, c.lastAckAt = c.started, c.started
+	return c
+}
+
+// wire returns the connection for other goroutines; nil during the handshake.
+func (c *client) wire() *wire.Conn { return c.wcRef.Load() }
+
+// handshake ends with c.wc ready. It runs in the connection's own goroutine.
+func (c *client) handshake() error {
+	if t, ok := c.nc.(*tls.Conn); ok {
+		if err := t.SetDeadline(time.Now().Add(c.b.cfg.ConnectTimeout)); err != nil {
+			return err
+		}
+		if err := t.Handshake(); err != nil {
+			return err
+		}
+		if err := t.SetDeadline(time.Time{}); err != nil {
+			return err
+		}
+	}
+	c.wc = wire.New(c.nc, wire.Options{MaxPacketSize: c.b.cfg.MaxPacketSize, OnRoom: c.onRoom})
+	c.wcRef.Store(c.wc)
+	return nil
+}
+
+// onRoom runs in whatever goroutine has written.
+func (c *client) onRoom() { c.sess.room(c) }
+
+// serve runs the connection to its end.
+func (c *client) serve() {
+	err := c.read()
+	c.settleAccounts()
+	c.farewell(err)
+	_ = c.wc.CloseWith(err)
+	if c.sess != nil {
+		c.b.leave(c)
+	}
+	close(c.done)
+	if err != errDisconnected {
+		c.b.logf("client %s: %v", c.name(), err)
+	}
+}
+
+func (c *client) name() string {
+	if c.sess != nil {
+		return fmt.Sprintf("%q", c.sess.id)
+	}
+	return addrOf(c.nc)
+}
+
+// read handles batches until the connection ends.
+func (c *client) read() error {
+	for {
+		if err := c.kickError(); err != nil {
+			return err
+		}
+		if _, err := c.wc.Fill(); err != nil {
+			if kick := c.kickError(); kick != nil {
+				return kick
+			}
+			return err
+		}
+		c.seen.Store(c.b.now())
+		if err := c.batch(); err != nil {
+			return err
+		}
+		if err := c.endBatch(); err != nil {
+			return err
+		}
+	}
+}
+
+// batch handles every packet of one read.
+func (c *client) batch() error {
+	for {
+		f, ok, err := c.wc.Next()
+		if err != nil || !ok {
+			return err
+		}
+		if err := c.handle(f); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *client) handle(f packet.Frame) error {
+	if c.sess == nil {
+		return c.connect(f)
+	}
+	switch f.Type() {
+	case packet.PUBLISH:
+		return c.onPublish(f)
+	case packet.PUBACK, packet.PUBREC, packet.PUBREL, packet.PUBCOMP:
+		return c.onAck(f)
+	case packet.SUBSCRIBE:
+		return c.onSubscribe(f)
+	case packet.UNSUBSCRIBE:
+		return c.onUnsubscribe(f)
+	case packet.PINGREQ:
+		if err := packet.DecodePing(f); err != nil {
+			return err
+		}
+		// [MQTT-3.12.4-1]
+		*c.ackBuffer() = packet.AppendPingresp(*c.ackBuffer())
+		return nil
+	case packet.DISCONNECT:
+		return c.onDisconnect(f)
+	}
+	// [MQTT-3.1.0-2] A second CONNECT is one of these.
+	return &closeError{packet.ReasonProtocolError, "unexpected " + f.Type().String()}
+}
+
+var ackPool = sync.Pool{New: func() any { return new([]byte) }}
+
+// ackBuffer is where answers of this batch gather. They are appended to the
+// out buffer once, so that a run of messages to another session is not
+// interrupted for each of them.
+func (c *client) ackBuffer() *[]byte {
+	if c.acks == nil {
+		c.acks = ackPool.Get().(*[]byte)
+	}
+	return c.acks
+}
+
+func (c *client) ack(t packet.Type, id uint16) {
+	buf := c.ackBuffer()
+	*buf = packet.AppendAck(*buf, t, id)
+}
+
+// ackWith answers with a reason, which 3.x does not know.
+func (c *client) ackWith(t packet.Type, id uint16, code packet.ReasonCode) {
+	if !c.v5 || code == packet.ReasonSuccess {
+		c.ack(t, id)
+		return
+	}
+	buf := c.ackBuffer()
+	a := packet.Ack{Type: t, PacketID: id, Code: code}
+	*buf, _ = a.Append(*buf, c.version) // codes are constants that fit their packets
+}
+
+// appendAcks moves the answers gathered to the out buffer of c.
+func (c *client) appendAcks(out []byte) []byte {
+	if c.acks == nil {
+		return out
+	}
+	out = append(out, *c.acks...)
+	*c.acks = (*c.acks)[:0]
+	ackPool.Put(c.acks)
+	c.acks, c.unsent = nil, 0
+	return out
+}
+
+// settleAccounts appends the answers and writes everything this batch has caused.
+// It returns how many bytes wait in the connection's own out buffer.
+func (c *client) settleAccounts() (pending int) {
+	own := c.acks != nil
+	if own {
+		if c.to == c && c.held != nil {
+			c.out = c.appendAcks(c.out)
+			pending = len(c.out)
+		} else {
+			c.release()
+			out := c.appendAcks(c.wc.Begin())
+			pending = len(out)
+			c.wc.End(out)
+		}
+	}
+	c.flush()
+	if own {
+		_ = c.wc.Flush()
+	}
+	return pending
+}
+
+// endBatch writes, and makes a client wait that does not take the answers to
+// what it sends.
+func (c *client) endBatch() error {
+	if c.settleAccounts() < c.b.cfg.MaxQueuedBytes || c.sess == nil {
+		return nil
+	}
+	return c.waitFor(c.sess)
+}
+
+// makeRoom waits until the subscribers of the message before have room.
+func (c *client) makeRoom() error {
+	if len(c.jammed) == 0 {
+		return nil
+	}
+	c.settleAccounts()
+	for _, s := range c.jammed {
+		if err := c.waitFor(s); err != nil {
+			return err
+		}
+	}
+	clear(c.jammed)
+	c.jammed = c.jammed[:0]
+	return nil
+}
+
+// waitFor blocks until s has room for another message of c. Nothing is held.
+func (c *client) waitFor(s *session) error {
+	if s == c.sess && s.owed(c.b.cfg.MaxQueuedBytes) {
+		// Only this goroutine could read the acknowledgements that are missing.
+		return &closeError{packet.ReasonQuotaExceeded, "too much unacknowledged of what it has published to itself"}
+	}
+	if s.hasRoomFor(c) {
+		return nil
+	}
+	c.blocked.Store(true)
+	c.sess.setBlocked(true) // which may be what another one waits for
+	defer func() {
+		c.sess.setBlocked(false)
+		c.seen.Store(c.b.now())
+		c.blocked.Store(false)
+	}()
+	for !s.hasRoomFor(c) {
+		<-c.wakeCh
+		if err := c.kickError(); err != nil {
+			return err
+		}
+		if err := c.wc.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *client) wakeUp() {
+	select {
+	case c.wakeCh <- struct{}{}:
+	default:
+	}
+}
+
+// kick asks the connection's goroutine to end it with a reason. It does not
+// block and may be called from anywhere.
+func (c *client) kick(code packet.ReasonCode) {
+	if !c.kicked.CompareAndSwap(0, uint32(code)) {
+		return
+	}
+	c.wakeUp()
+	if !c.connected.Load() || c.nc.SetReadDeadline(time.Unix(1, 0)) != nil {
+		c.closeNow()
+	}
+}
+
+func (c *client) kickError() error {
+	if code := c.kicked.Load(); code != 0 {
+		return &closeError{packet.ReasonCode(code), "closed by the broker"}
+	}
+	return nil
+}
+
+// cut ends the connection without a word.
+func (c *client) cut(err error) {
+	c.kicked.CompareAndSwap(0, uint32(packet.ReasonUnspecifiedError))
+	c.wakeUp()
+	if wc := c.wire(); wc != nil {
+		_ = wc.CloseWith(err)
+		return
+	}
+	c.closeNow()
+}
+
+// closeNow closes the socket; not (*tls.Conn).Close, which may block.
+func (c *client) closeNow() {
+	if t, ok := c.nc.(*tls.Conn); ok {
+		_ = t.NetConn().Close()
+		return
+	}
+	_ = c.nc.Close()
+}
+
+const (
+	// farewellTimeout bounds the writing of the last packet.
+	farewellTimeout = 500 * time.Millisecond
+	// lingerTimeout and lingerBytes bound the reading after it: closing a
+	// socket with unread data resets it, and the client would lose that packet.
+	lingerTimeout = 250 * time.Millisecond
+	lingerBytes   = 4 << 20
+)
+
+// farewell tells the client why, where there is something to tell.
+func (c *client) farewell(err error) {
+	code, tell := reasonOf(err)
+	if !tell {
+		return
+	}
+	if c.v5 && c.connected.Load() {
+		d := packet.Disconnect{Code: code}
+		out := c.wc.Begin()
+		if with, err := d.Append(out, packet.V5); err == nil {
+			out = with
+		}
+		c.wc.End(out)
+	}
+	_ = c.wc.Flush()
+	if !c.wc.Idle() {
+		_ = c.wc.Shutdown(err, farewellTimeout)
+		return
+	}
+	c.linger()
+}
+
+// reasonOf returns the reason code of err, and whether the connection still
+// works so that it can be told.
+func reasonOf(err error) (packet.ReasonCode, bool) {
+	var malformed *packet.MalformedError
+	var closed *closeError
+	switch {
+	case errors.Is(err, errRefused):
+		return 0, true
+	case errors.As(err, &malformed):
+		return malformed.Code, true
+	case errors.As(err, &closed):
+		return closed.code, true
+	}
+	return 0, false
+}
+
+func (c *client) linger() {
+	half, ok := c.nc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || c.nc.SetReadDeadline(time.Now().Add(lingerTimeout)) != nil {
+		return
+	}
+	for left := lingerBytes; left > 0; {
+		n, err := c.wc.Fill()
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}

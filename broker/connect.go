@@ -1,0 +1,309 @@
+package broker
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// connect handles the first packet. [MQTT-3.1.0-1]
+func (c *client) connect(f packet.Frame) error {
+	if f.Type() != packet.CONNECT {
+		return &closeError{packet.ReasonProtocolError, "first packet is " + f.Type().String()}
+	}
+	var p packet.Connect
+	if err := p.Decode(f); err != nil {
+		var malformed *packet.MalformedError
+		if errors.As(err, &malformed) {
+			c.refuse(claimedVersion(f.Body), malformed.Code)
+		}
+		return fmt.Errorf("%w: %v", errRefused, err)
+	}
+	c.version, c.v5 = p.Version, p.Version == packet.V5
+	if code := c.b.admit(&p); code != packet.ReasonSuccess {
+		c.refuse(p.Version, code)
+		return errRefused
+	}
+	assigned := p.ClientID == ""
+	present, code := c.b.enter(c, &p)
+	if code != packet.ReasonSuccess {
+		c.refuse(p.Version, code)
+		return errRefused
+	}
+	c.start(&p, present, assigned)
+	return nil
+}
+
+// claimedVersion reads the protocol version of a CONNECT that may be malformed.
+func claimedVersion(body []byte) packet.Version {
+	for _, name := range []string{"\x00\x04MQTT", "\x00\x06MQIsdp"} {
+		if rest, ok := bytes.CutPrefix(body, []byte(name)); ok && len(rest) > 0 {
+			if rest[0] >= byte(packet.V5) {
+				return packet.V5
+			}
+			return packet.V311
+		}
+	}
+	return packet.V311
+}
+
+// returnCodes are the reasons that 3.x has a return code for. [MQTT311 3.2.2.3]
+var returnCodes = map[packet.ReasonCode]packet.ReasonCode{
+	packet.ReasonUnsupportedProtocolVersion: 1,
+	packet.ReasonClientIdentifierNotValid:   2,
+	packet.ReasonServerUnavailable:          3,
+	packet.ReasonServerBusy:                 3,
+	packet.ReasonQuotaExceeded:              3,
+	packet.ReasonServerShuttingDown:         3,
+	packet.ReasonBadUserNameOrPassword:      4,
+	packet.ReasonNotAuthorized:              5,
+}
+
+// refuse answers CONNECT with an error, where the version has a code for it.
+// [MQTT-3.1.4-2] [MQTT-3.2.2-4]
+func (c *client) refuse(v packet.Version, code packet.ReasonCode) {
+	if v != packet.V5 {
+		code = returnCodes[code]
+		if code == 0 {
+			return
+		}
+	}
+	ack := packet.Connack{Code: code}
+	out := c.wc.Begin()
+	if with, err := ack.Append(out, v); err == nil {
+		out = with
+	}
+	c.wc.End(out)
+}
+
+// admit checks a well-formed CONNECT against what the broker offers.
+func (b *Broker) admit(p *packet.Connect) packet.ReasonCode {
+	switch {
+	case p.Version == packet.V5 && p.Properties.AuthMethod != nil:
+		return packet.ReasonBadAuthenticationMethod
+	case p.Will != nil && p.Will.QoS > b.maxQoS:
+		return packet.ReasonQoSNotSupported
+	case p.Will != nil && p.Will.Retain && b.cfg.RetainUnavailable:
+		return packet.ReasonRetainNotSupported
+	}
+	return packet.ReasonSuccess
+}
+
+// sessionExpiry is the Session Expiry Interval in force, in seconds.
+func (b *Broker) sessionExpiry(p *packet.Connect) uint32 {
+	expiry := uint32(0)
+	switch {
+	case p.Version == packet.V5:
+		if p.Properties.SessionExpiry != nil {
+			expiry = *p.Properties.SessionExpiry
+		}
+	case !p.CleanStart:
+		expiry = noExpiry
+	}
+	return b.capExpiry(expiry)
+}
+
+func (b *Broker) capExpiry(expiry uint32) uint32 {
+	if limit := b.cfg.MaxSessionExpiry; limit > 0 {
+		return min(expiry, uint32(min(max(limit/time.Second, 1), noExpiry)))
+	}
+	return expiry
+}
+
+// enter gives c its session: a new one or, unless it wants a clean start, the
+// one kept for its client identifier. A connection that has it is ended first.
+func (b *Broker) enter(c *client, p *packet.Connect) (present bool, code packet.ReasonCode) {
+	for {
+		old, present, code := b.tryEnter(c, p)
+		if old == nil {
+			return present, code
+		}
+		// [MQTT-3.1.4-3]
+		old.kick(packet.ReasonSessionTakenOver)
+		<-old.done
+	}
+}
+
+// tryEnter returns the connection that has to go first, if there is one.
+func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bool, code packet.ReasonCode) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.sessions[p.ClientID]
+	switch {
+	case b.closed:
+		return nil, false, packet.ReasonServerShuttingDown
+	case len(b.clients) > b.cfg.MaxClients:
+		return nil, false, packet.ReasonServerBusy
+	case s != nil && s.owner != nil:
+		return s.owner, false, 0
+	case s != nil && (p.CleanStart || s.expiresAt != 0 && b.now() >= s.expiresAt):
+		// [MQTT-3.1.2-4]
+		b.end(s)
+		s = nil
+	}
+	if present = s != nil; !present {
+		if len(b.sessions) >= b.cfg.MaxSessions {
+			return nil, false, packet.ReasonQuotaExceeded
+		}
+		s = &session{id: b.clientID(p), subs: map[string]*subscription{}}
+		b.sessions[s.id] = s
+	}
+	// [MQTT-3.1.3-9] The client is back: its delayed will is not sent.
+	s.owner, s.will, s.expiresAt, s.expiry = c, nil, 0, b.sessionExpiry(p)
+	delete(b.timed, s)
+	c.sess, c.self = s, s
+	return nil, present, 0
+}
+
+// clientID returns the identifier of a new session, assigned where the client
+// has sent none. [MQTT-3.1.3-6] b.mu is held.
+func (b *Broker) clientID(p *packet.Connect) string {
+	if p.ClientID != "" {
+		return strings.Clone(p.ClientID)
+	}
+	for {
+		b.serial++
+		id := fmt.Sprintf("auto-%d", b.serial)
+		if b.sessions[id] == nil {
+			return id
+		}
+	}
+}
+
+// start answers CONNECT and opens the session for messages.
+func (c *client) start(p *packet.Connect, present, assigned bool) {
+	c.will = newWill(p.Will)
+	c.maxPacket = packet.MaxPacketSize
+	limit := c.b.cfg.MaxInflight
+	if c.v5 {
+		if m := p.Properties.MaximumPacketSize; m != nil {
+			c.maxPacket = min(c.maxPacket, int(*m))
+		}
+		if m := p.Properties.ReceiveMaximum; m != nil {
+			// [MQTT-3.3.4-9]
+			limit = min(limit, int(*m))
+		}
+	}
+	const half = int64(time.Second / 2)
+	// [MQTT-3.1.2-22] One and a half times the Keep Alive.
+	c.keepAlive.Store(3 * half * int64(p.KeepAlive))
+	ack := packet.Connack{SessionPresent: present}
+	if c.v5 {
+		ack.Properties = c.connackProperties(p, assigned)
+	}
+	// The only packet that could not be encoded is one with a wrong property.
+	connack, err := ack.Append(nil, c.version)
+	if err != nil {
+		c.b.logf("client %s: %v", c.name(), err)
+	}
+	c.connected.Store(true)
+	c.sess.attach(c, connack, limit)
+	_ = c.wc.Flush()
+}
+
+// connackProperties tells an MQTT 5 client what differs from the defaults.
+func (c *client) connackProperties(p *packet.Connect, assigned bool) packet.Properties {
+	cfg, props := &c.b.cfg, packet.Properties{}
+	if assigned {
+		props.AssignedClientID = &c.sess.id
+	}
+	if asked := p.Properties.SessionExpiry; asked != nil && *asked != c.sess.expiry {
+		props.SessionExpiry = &c.sess.expiry
+	}
+	if cfg.ReceiveMaximum != 65_535 {
+		props.ReceiveMaximum = &cfg.ReceiveMaximum
+	}
+	if c.b.maxQoS < 2 {
+		props.MaximumQoS = &c.b.maxQoS
+	}
+	if cfg.RetainUnavailable {
+		props.RetainAvailable = new(byte)
+	}
+	if cfg.MaxPacketSize < packet.MaxPacketSize {
+		size := uint32(cfg.MaxPacketSize)
+		props.MaximumPacketSize = &size
+	}
+	props.TopicAliasMaximum = &cfg.TopicAliasMaximum
+	return props
+}
+
+// onDisconnect handles the client's farewell. [MQTT5 3.14]
+func (c *client) onDisconnect(f packet.Frame) error {
+	var p packet.Disconnect
+	if err := p.Decode(f, c.version); err != nil {
+		return err
+	}
+	c.release()
+	if e := p.Properties.SessionExpiry; c.v5 && e != nil {
+		c.b.mu.Lock()
+		was := c.sess.expiry
+		c.sess.expiry = c.b.capExpiry(*e)
+		c.b.mu.Unlock()
+		// [MQTT-3.14.2-2]
+		if was == 0 && *e != 0 {
+			return &closeError{packet.ReasonProtocolError, "session expiry set by DISCONNECT was 0 in CONNECT"}
+		}
+	}
+	// [MQTT-3.14.4-3]
+	if p.Code != packet.ReasonDisconnectWithWill {
+		c.will = nil
+	}
+	return errDisconnected
+}
+
+// leave gives up the session of c, which has ended, and sees to its will.
+func (b *Broker) leave(c *client) {
+	s := c.sess
+	s.detach()
+	b.mu.Lock()
+	var due []*will
+	w := c.will
+	c.will = nil
+	if b.closed {
+		w = nil
+	}
+	s.owner = nil
+	now := b.now()
+	if s.expiry == 0 {
+		b.end(s)
+	} else if s.expiry != noExpiry {
+		s.expiresAt = now + int64(s.expiry)*1e9
+	}
+	if w != nil {
+		if w.delay == 0 || s.expiry == 0 {
+			due = append(due, w)
+		} else {
+			s.will, s.willAt = w, now+int64(w.delay)*1e9
+		}
+	}
+	if s.expiresAt != 0 || s.will != nil {
+		b.timed[s] = struct{}{}
+		b.startSweeper()
+	}
+	b.mu.Unlock()
+	b.publishWills(due)
+}
+
+// end forgets a session without connection. b.mu is held.
+func (b *Broker) end(s *session) {
+	if b.sessions[s.id] == s {
+		delete(b.sessions, s.id)
+	}
+	delete(b.timed, s)
+	b.subs.unsubscribeAll(s)
+	if s.will != nil {
+		// [MQTT-3.1.2-10] The will is due when the session ends. It is published
+		// without b.mu, which delivering does not need.
+		b.wg.Add(1)
+		w := s.will
+		s.will = nil
+		go func() {
+			defer b.wg.Done()
+			b.publishWills([]*will{w})
+		}()
+	}
+}

@@ -1,0 +1,133 @@
+package broker
+
+import (
+	"encoding/binary"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// A message is a publication kept in memory: retained, queued, or in flight
+// towards a session that outlives its connection. It is never changed and
+// shared by all who keep it.
+type message struct {
+	topic   string
+	payload []byte
+	// props are the properties to forward, without Message Expiry Interval,
+	// Topic Alias and Subscription Identifier.
+	props []byte
+	qos   byte
+	// expires is the broker's time, in nanoseconds, at which the message must
+	// not be delivered any more; 0 is never.
+	expires int64
+}
+
+// overhead is what a message costs beside its bytes, roughly.
+const overhead = 128
+
+func (m *message) size() int { return len(m.topic) + len(m.payload) + len(m.props) + overhead }
+
+func (m *message) expired(now int64) bool { return m.expires != 0 && now >= m.expires }
+
+// remaining is the Message Expiry Interval to send, in seconds, or -1.
+// [MQTT-3.3.2-6]
+func (m *message) remaining(now int64) int64 {
+	if m.expires == 0 {
+		return -1
+	}
+	const second = int64(1e9)
+	return max((m.expires-now+second-1)/second, 0)
+}
+
+// A delivery is a message on its way to one session.
+type delivery struct {
+	msg    *message
+	ids    []byte // Subscription Identifiers, encoded as properties
+	seq    uint64 // order of the first sending
+	cost   int    // bytes charged to the session
+	id     uint16 // given at an earlier sending, which this one repeats; 0 otherwise
+	qos    byte
+	retain bool
+	pubrel bool // repeat the PUBREL, not the PUBLISH
+}
+
+// outgoing is one PUBLISH to be encoded.
+type outgoing struct {
+	topic               string
+	payload, props, ids []byte
+	expiry              int64 // Message Expiry Interval; -1 is none
+	id                  uint16
+	qos                 byte
+	dup, retain, v5     bool
+}
+
+// remaining returns the remaining length, and that of the properties.
+func (o *outgoing) remaining() (length, props int) {
+	length = 2 + len(o.topic) + len(o.payload)
+	if o.qos > 0 {
+		length += 2
+	}
+	if o.v5 {
+		props = len(o.props) + len(o.ids)
+		if o.expiry >= 0 {
+			props += 5
+		}
+		length += varintSize(props) + props
+	}
+	return length, props
+}
+
+// size returns the bytes of the packet, which may be more than the protocol
+// allows: properties of ours can push a packet over the limit.
+func (o *outgoing) size() int {
+	n, _ := o.remaining()
+	return 1 + varintSize(n) + n
+}
+
+// append encodes o. All its parts come from packets that have been validated.
+func (o *outgoing) append(dst []byte) []byte {
+	n, props := o.remaining()
+	dst = appendVarint(append(dst, publishByte(o.dup, o.qos, o.retain)), n)
+	dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(o.topic))), o.topic...)
+	if o.qos > 0 {
+		dst = binary.BigEndian.AppendUint16(dst, o.id)
+	}
+	if o.v5 {
+		dst = appendVarint(dst, props)
+		if o.expiry >= 0 {
+			dst = binary.BigEndian.AppendUint32(append(dst, idMessageExpiry), uint32(o.expiry))
+		}
+		dst = append(append(dst, o.props...), o.ids...)
+	}
+	return append(dst, o.payload...)
+}
+
+func publishByte(dup bool, qos byte, retain bool) byte {
+	first := byte(packet.PUBLISH)<<4 | qos<<1
+	if dup {
+		first |= 8
+	}
+	if retain {
+		first |= 1
+	}
+	return first
+}
+
+func varintSize(n int) int {
+	switch {
+	case n < 1<<7:
+		return 1
+	case n < 1<<14:
+		return 2
+	case n < 1<<21:
+		return 3
+	}
+	return 4
+}
+
+func appendVarint(dst []byte, n int) []byte {
+	for n >= 0x80 {
+		dst = append(dst, byte(n)|0x80)
+		n >>= 7
+	}
+	return append(dst, byte(n))
+}

@@ -1,0 +1,205 @@
+package broker
+
+import (
+	"unsafe"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// onPublish handles a PUBLISH of the client. A QoS 2 message is delivered at
+// its first PUBLISH, not at its PUBREL. [MQTT5 4.3.3, method B]
+func (c *client) onPublish(f packet.Frame) error {
+	p := &c.pub
+	if err := c.decoder.Decode(p, f, c.version); err != nil {
+		return err
+	}
+	c.in++
+	if p.QoS > c.b.maxQoS {
+		return &closeError{packet.ReasonQoSNotSupported, "publication above the Maximum QoS"}
+	}
+	if p.Retain && c.b.cfg.RetainUnavailable {
+		return &closeError{packet.ReasonRetainNotSupported, "retained publication"}
+	}
+	topic, err := c.unwrap(f)
+	if err != nil {
+		return err
+	}
+	switch p.QoS {
+	case 0:
+		return c.route0(topic)
+	case 1:
+		return c.route1(topic)
+	}
+	return c.route2(topic)
+}
+
+// unwrap reads the properties: it resolves the Topic Alias and decides what is
+// forwarded.
+func (c *client) unwrap(f packet.Frame) (topic []byte, err error) {
+	p := &c.pub
+	c.body, c.props, c.scan = f.Body, nil, propertyScan{expiry: -1}
+	if len(p.RawProperties) == 0 {
+		return p.Topic, nil
+	}
+	c.props, c.scan = p.RawProperties, scanProperties(p.RawProperties)
+	// [MQTT-3.3.4-6]
+	if c.scan.hasSubscriptionID {
+		return nil, &closeError{packet.ReasonProtocolError, "subscription identifier from a client"}
+	}
+	if c.scan.alias == 0 {
+		return p.Topic, nil
+	}
+	// The alias is between this client and the broker.
+	c.body = nil
+	if c.props = nil; len(p.RawProperties) > 3 {
+		c.props = appendWithout(nil, p.RawProperties, idTopicAlias)
+	}
+	return c.resolveAlias(p.Topic)
+}
+
+// resolveAlias sets or reads a Topic Alias. [MQTT5 3.3.2.3.4]
+func (c *client) resolveAlias(topic []byte) ([]byte, error) {
+	alias := int(c.scan.alias)
+	// [MQTT-3.3.2-9]
+	if alias > int(c.b.cfg.TopicAliasMaximum) {
+		return nil, &closeError{packet.ReasonTopicAliasInvalid, "topic alias above the maximum"}
+	}
+	known := ""
+	if alias < len(c.aliases) {
+		known = c.aliases[alias]
+	}
+	if len(topic) == 0 {
+		if known == "" {
+			return nil, &closeError{packet.ReasonTopicAliasInvalid, "topic alias not set before"}
+		}
+		return viewOf(known), nil
+	}
+	if known != string(topic) {
+		if alias >= len(c.aliases) {
+			c.aliases = append(c.aliases, make([]string, alias+1-len(c.aliases))...)
+		}
+		c.aliases[alias] = string(topic)
+	}
+	return topic, nil
+}
+
+func (c *client) route0(topic []byte) error {
+	if err := c.makeRoom(); err != nil {
+		return err
+	}
+	c.publish(topic)
+	return nil
+}
+
+func (c *client) route1(topic []byte) error {
+	if err := c.takeQuota(); err != nil {
+		return err
+	}
+	if err := c.makeRoom(); err != nil {
+		return err
+	}
+	c.publish(topic)
+	// [MQTT-4.3.2-4]
+	c.ack(packet.PUBACK, c.pub.PacketID)
+	c.unsent++
+	return nil
+}
+
+func (c *client) route2(topic []byte) error {
+	in := &c.sess.inbound
+	if !in.has(c.pub.PacketID) {
+		if err := c.takeQuota(); err != nil {
+			return err
+		}
+		if err := c.makeRoom(); err != nil {
+			return err
+		}
+		in.add(c.pub.PacketID)
+		c.publish(topic)
+	}
+	// [MQTT-4.3.3-8] [MQTT-4.3.3-10]
+	c.ack(packet.PUBREC, c.pub.PacketID)
+	return nil
+}
+
+// takeQuota checks the client against our Receive Maximum: what it has sent
+// and cannot yet have seen acknowledged. 3.x has no such limit. [MQTT-3.3.4-7]
+func (c *client) takeQuota() error {
+	if c.v5 && c.unsent+c.sess.inbound.open >= int(c.b.cfg.ReceiveMaximum) {
+		return &closeError{packet.ReasonReceiveMaximumExceeded, "more unacknowledged publications than the Receive Maximum"}
+	}
+	return nil
+}
+
+// onAck handles PUBACK, PUBREC and PUBCOMP of a subscriber, PUBREL of a publisher.
+func (c *client) onAck(f packet.Frame) error {
+	var a packet.Ack
+	if err := a.Decode(f, c.version); err != nil {
+		return err
+	}
+	if a.Type == packet.PUBREL {
+		c.onPubrel(a.PacketID)
+		return nil
+	}
+	s := c.sess
+	c.hold(s)
+	s.acks++
+	slot := s.win.find(a.PacketID)
+	switch {
+	case a.Type == packet.PUBREC:
+		c.onPubrec(&a, slot)
+	case slot == nil:
+		// Of an earlier connection, or nonsense: there is nothing to answer.
+	case a.Type == packet.PUBACK && slot.state == awaitPuback,
+		a.Type == packet.PUBCOMP && slot.state == awaitPubcomp:
+		c.finish(slot)
+	default:
+		return &closeError{packet.ReasonProtocolError, a.Type.String() + " does not answer what was sent"}
+	}
+	return nil
+}
+
+// onPubrec goes on with the second half of a QoS 2 exchange.
+func (c *client) onPubrec(a *packet.Ack, slot *slot) {
+	s := c.sess
+	switch {
+	case slot == nil || slot.state == awaitPuback:
+		c.ackWith(packet.PUBREL, a.PacketID, packet.ReasonPacketIdentifierNotFound)
+	case a.Code.IsError():
+		// [MQTT-4.3.3-3]
+		c.finish(slot)
+	default:
+		if slot.state == awaitPubrec {
+			slot.state = awaitPubcomp
+			s.bytes -= s.win.released(a.PacketID)
+			c.freed = c.freed || len(s.waiters) > 0
+		}
+		// [MQTT-4.3.3-4]
+		c.ack(packet.PUBREL, a.PacketID)
+	}
+}
+
+// finish frees an identifier towards the client and sends what waited for it.
+// The client's session is held.
+func (c *client) finish(slot *slot) {
+	s := c.sess
+	s.bytes -= s.win.free(slot)
+	c.freed = c.freed || len(s.waiters) > 0
+	if s.queue.len() > 0 {
+		c.out = s.pump(c, c.out)
+		c.mark()
+	}
+}
+
+// onPubrel ends a QoS 2 exchange of a publisher. [MQTT-4.3.3-11]
+func (c *client) onPubrel(id uint16) {
+	code := packet.ReasonSuccess
+	if !c.sess.inbound.release(id) {
+		code = packet.ReasonPacketIdentifierNotFound
+	}
+	c.ackWith(packet.PUBCOMP, id, code)
+	c.unsent++
+}
+
+// viewOf gives the bytes of s, which must not be changed, without a copy.
+func viewOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -1,0 +1,143 @@
+package broker
+
+import (
+	"strings"
+	"sync"
+)
+
+// retained holds the retained message of each topic, by topic level.
+type retained struct {
+	mu    sync.RWMutex
+	root  leaf
+	count int
+	bytes int
+	max   int
+}
+
+type leaf struct {
+	children map[string]*leaf
+	msg      *message
+}
+
+func (r *retained) len() int {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.count
+}
+
+// set replaces the retained message of m's topic; false means no room.
+func (r *retained) set(m *message) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if strings.Count(m.topic, "/") >= maxLevels || r.bytes+m.size() > r.max {
+		return false
+	}
+	l := &r.root
+	for level := range strings.SplitSeq(m.topic, "/") {
+		next := l.children[level]
+		if next == nil {
+			next = &leaf{}
+			if l.children == nil {
+				l.children = map[string]*leaf{}
+			}
+			l.children[level] = next
+		}
+		l = next
+	}
+	if l.msg != nil {
+		r.bytes -= l.msg.size()
+		r.count--
+	}
+	l.msg = m
+	r.bytes += m.size()
+	r.count++
+	return true
+}
+
+// remove forgets the retained message of topic. [MQTT-3.3.1-6]
+func (r *retained) remove(topic string) { r.forget(topic, nil) }
+
+// forget removes the message of topic if it is still m; nil stands for any.
+func (r *retained) forget(topic string, m *message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop(&r.root, topic, m)
+}
+
+func (r *retained) drop(l *leaf, topic string, m *message) {
+	level, rest, more := strings.Cut(topic, "/")
+	child := l.children[level]
+	if child == nil {
+		return
+	}
+	if more {
+		r.drop(child, rest, m)
+	} else if child.msg != nil && (m == nil || m == child.msg) {
+		r.bytes -= child.msg.size()
+		r.count--
+		child.msg = nil
+	}
+	if child.msg == nil && len(child.children) == 0 {
+		delete(l.children, level)
+	}
+}
+
+// match returns the messages whose topics filter matches and which have not
+// expired; those that have are forgotten.
+func (r *retained) match(filter string, now int64) []*message {
+	var found []*message
+	var old []*message
+	r.mu.RLock()
+	r.root.match(filter, true, func(m *message) {
+		if m.expired(now) {
+			old = append(old, m)
+			return
+		}
+		found = append(found, m)
+	})
+	r.mu.RUnlock()
+	for _, m := range old {
+		r.forget(m.topic, m)
+	}
+	return found
+}
+
+func (l *leaf) match(filter string, first bool, found func(*message)) {
+	level, rest, more := strings.Cut(filter, "/")
+	switch level {
+	case "#":
+		l.all(first, found)
+		return
+	case "+":
+		for name, child := range l.children {
+			// [MQTT-4.7.2-1]
+			if !first || !strings.HasPrefix(name, "$") {
+				child.matchRest(rest, more, found)
+			}
+		}
+		return
+	}
+	if child := l.children[level]; child != nil {
+		child.matchRest(rest, more, found)
+	}
+}
+
+func (l *leaf) matchRest(rest string, more bool, found func(*message)) {
+	if more {
+		l.match(rest, false, found)
+	} else if l.msg != nil {
+		found(l.msg)
+	}
+}
+
+// all finds l's own message and all below it.
+func (l *leaf) all(first bool, found func(*message)) {
+	if l.msg != nil {
+		found(l.msg)
+	}
+	for name, child := range l.children {
+		if !first || !strings.HasPrefix(name, "$") {
+			child.all(false, found)
+		}
+	}
+}

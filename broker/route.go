@@ -1,0 +1,129 @@
+package broker
+
+import "sync/atomic"
+
+// target is one session that gets the messages of a topic.
+type target struct {
+	sess   *session
+	qos    byte   // the greatest granted
+	retain bool   // keep the RETAIN flag
+	ids    []byte // Subscription Identifiers as properties
+}
+
+// shared is one shared subscription that gets them: one member at a time.
+type shared struct {
+	turn    *atomic.Uint32
+	members []target
+}
+
+// pick returns the member whose turn it is, passing over those without a
+// connection while there are others; nil when there is no member.
+func (s *shared) pick() *target {
+	n := uint32(len(s.members))
+	if n == 0 {
+		return nil
+	}
+	turn := s.turn.Add(1)
+	for i := range n {
+		if t := &s.members[(turn+i)%n]; t.sess.online.Load() {
+			return t
+		}
+	}
+	return &s.members[turn%n]
+}
+
+// route is everybody who gets the messages of one topic from one publisher.
+type route struct {
+	topic   string
+	targets []target
+	shares  []shared
+}
+
+// resolve finds the route of topic for messages of the session self.
+func (t *tree) resolve(topic string, self *session) *route {
+	r := &route{topic: topic}
+	index := map[*session]int{}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	t.match(topic, func(n *node) {
+		for _, sub := range n.subs {
+			// [MQTT-3.8.3-3]
+			if !sub.noLocal || sub.sess != self {
+				r.add(index, sub)
+			}
+		}
+		for _, g := range n.groups {
+			r.share(g)
+		}
+	})
+	return r
+}
+
+// add merges sub into the targets: a session gets one copy, with the greatest
+// QoS and all Subscription Identifiers of what matched. [MQTT-3.3.4-2]
+func (r *route) add(index map[*session]int, sub *subscription) {
+	i, ok := index[sub.sess]
+	if !ok {
+		i = len(r.targets)
+		index[sub.sess] = i
+		r.targets = append(r.targets, target{sess: sub.sess})
+	}
+	t := &r.targets[i]
+	t.qos = max(t.qos, sub.qos)
+	t.retain = t.retain || sub.retainAsPublished
+	t.ids = appendSubscriptionID(t.ids, sub.id)
+}
+
+func (r *route) share(g *group) {
+	s := shared{turn: &g.turn, members: make([]target, len(g.members))}
+	for i, sub := range g.members {
+		s.members[i] = target{
+			sess: sub.sess, qos: sub.qos, retain: sub.retainAsPublished,
+			ids: appendSubscriptionID(nil, sub.id),
+		}
+	}
+	r.shares = append(r.shares, s)
+}
+
+// Bounds of what one connection remembers of its topics.
+const (
+	maxRoutes     = 4096
+	maxRouteBytes = 1 << 20
+)
+
+// routes are the topics a connection has published to, as long as no
+// subscription changes.
+type routes struct {
+	version uint64
+	last    *route
+	all     map[string]*route
+	bytes   int
+}
+
+// find returns the route of topic. The tree's lock must be free to take.
+func (c *routes) find(t *tree, topic []byte, self *session) *route {
+	version := t.version.Load()
+	if version != c.version || len(c.all) >= maxRoutes || c.bytes > maxRouteBytes {
+		clear(c.all)
+		c.version, c.bytes = version, 0
+	}
+	r := c.all[string(topic)]
+	if r == nil {
+		r = t.resolve(string(topic), self)
+		if c.all == nil {
+			c.all = map[string]*route{}
+		}
+		c.all[r.topic] = r
+		c.bytes += len(r.topic)
+	}
+	c.last = r
+	return r
+}
+
+// current is find's fast path: the topic of the message before.
+func (c *routes) current(t *tree, topic []byte) *route {
+	if c.last != nil && c.version == t.version.Load() && c.last.topic == string(topic) {
+		return c.last
+	}
+	return nil
+}

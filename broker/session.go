@@ -1,0 +1,268 @@
+package broker
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// softQueue is how many messages may wait for a connected subscriber's window
+// before its publishers have to wait.
+const softQueue = 1024
+
+// noExpiry is the Session Expiry Interval of a session that never ends.
+const noExpiry = 0xFFFFFFFF
+
+// session is what the broker knows of one client identifier. [MQTT5 4.1]
+type session struct {
+	id string
+	// subs are the subscriptions by filter; the tree's lock guards them.
+	subs map[string]*subscription
+	// online says that there is a connection, for shared subscriptions.
+	online atomic.Bool
+
+	// Guarded by Broker.mu.
+	owner     *client // the connection, until its goroutine is done with the session
+	expiry    uint32  // Session Expiry Interval, seconds
+	expiresAt int64   // without an owner: the end; 0 is never
+	will      *will   // to be published at willAt, or when the session ends
+	willAt    int64
+
+	// Only the owner's goroutine uses it.
+	inbound inbound
+
+	mu      sync.Mutex
+	conn    *client // nil while messages have to be queued
+	keep    bool    // the session outlives its connection
+	win     window
+	queue   queue
+	bytes   int       // charged for messages in queue and window
+	waiters []*client // publishers that wait for room here
+	blocked bool      // the owner's goroutine waits for another session
+	acks    int64     // acknowledgements received, a sign of life
+}
+
+// inbound is the set of QoS 2 packet identifiers received and not yet
+// released: their messages have been delivered, and PUBLISH packets with the
+// same identifier are repetitions. [MQTT-4.3.3-10]
+type inbound struct {
+	bits *[maxPacketIDs/64 + 1]uint64
+	open int
+}
+
+func (in *inbound) has(id uint16) bool {
+	return in.bits != nil && in.bits[id>>6]>>(id&63)&1 != 0
+}
+
+func (in *inbound) add(id uint16) {
+	if in.bits == nil {
+		in.bits = new([maxPacketIDs/64 + 1]uint64)
+	}
+	in.bits[id>>6] |= 1 << (id & 63)
+	in.open++
+}
+
+// release reports whether id was there.
+func (in *inbound) release(id uint16) bool {
+	if !in.has(id) {
+		return false
+	}
+	in.bits[id>>6] &^= 1 << (id & 63)
+	in.open--
+	return true
+}
+
+// enqueue adds d behind what waits already. A session without a connection
+// takes only so much. s.mu is held.
+func (s *session) enqueue(cfg *Config, d delivery) bool {
+	if s.conn == nil && (s.queue.len() >= cfg.MaxQueuedMessages || s.bytes >= cfg.MaxQueuedBytes) {
+		return false
+	}
+	s.bytes += d.cost
+	s.queue.push(d)
+	return true
+}
+
+// pump sends what is queued as far as the window and the out buffer go; c is
+// the connection of s and out its buffer. s.mu is held.
+func (s *session) pump(c *client, out []byte) []byte {
+	for s.queue.len() > 0 {
+		if c.wc.Room(out) <= 0 {
+			break // Room has asked for a call when there is some
+		}
+		d := *s.queue.front()
+		if d.qos > 0 && !d.pubrel && (s.win.quota <= 0 || d.id == 0 && !s.win.hasRoom()) {
+			break
+		}
+		s.queue.pop()
+		out = s.send(c, out, d)
+	}
+	return out
+}
+
+// send appends one queued delivery to out. s.mu is held.
+func (s *session) send(c *client, out []byte, d delivery) []byte {
+	if d.pubrel {
+		return packet.AppendAck(out, packet.PUBREL, d.id)
+	}
+	o := outgoing{
+		topic: d.msg.topic, payload: d.msg.payload, props: d.msg.props, ids: d.ids,
+		expiry: -1, id: d.id, qos: d.qos, dup: d.id != 0, retain: d.retain, v5: c.v5,
+	}
+	if d.msg.expires != 0 {
+		now := c.b.now()
+		// [MQTT-3.3.2-5] What was sent before is repeated all the same.
+		if d.id == 0 && d.msg.expired(now) {
+			s.bytes -= d.cost
+			c.b.count.expired.Add(1)
+			return out
+		}
+		o.expiry = d.msg.remaining(now)
+	}
+	// [MQTT-3.1.2-24] [MQTT-3.1.2-25]
+	if o.size() > c.maxPacket {
+		if slot := s.win.find(d.id); d.id != 0 && slot != nil {
+			d.cost = s.win.free(slot)
+		}
+		s.bytes -= d.cost
+		c.b.count.oversize.Add(1)
+		return out
+	}
+	switch {
+	case d.qos == 0:
+		s.bytes -= d.cost
+	case d.id != 0:
+		s.win.quota--
+	default:
+		o.id = s.win.take(awaitAck(d.qos))
+		if s.keep {
+			s.win.keep(o.id, d)
+		} else {
+			s.bytes -= d.cost
+		}
+	}
+	c.b.count.out.Add(1)
+	return o.append(out)
+}
+
+func awaitAck(qos byte) byte {
+	if qos == 2 {
+		return awaitPubrec
+	}
+	return awaitPuback
+}
+
+// congested reports whether the publisher p has to wait before it sends s
+// more. A session whose own goroutine waits for room cannot read the
+// acknowledgements that would make some, and its client may be unable to read
+// while it writes: waiting for it could go round in a circle. So it is given
+// more up to the hard limit, and so is a client that publishes to itself.
+// s.mu is held.
+func (s *session) congested(p *client) bool {
+	c := s.conn
+	if c == nil {
+		return false
+	}
+	out := c.wc.Begin()
+	pending := len(out)
+	full := c.wc.Room(out) <= 0
+	c.wc.End(out)
+	switch {
+	case p == c:
+		return pending >= p.b.cfg.MaxQueuedBytes
+	case pending+s.bytes >= p.b.cfg.MaxQueuedBytes:
+		return true
+	case s.blocked:
+		return false
+	}
+	return full || s.queue.len() >= softQueue
+}
+
+// hasRoomFor reports whether p may send s more; if not, p will be woken up.
+func (s *session) hasRoomFor(p *client) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.congested(p) {
+		return true
+	}
+	s.waiters = append(s.waiters, p)
+	return false
+}
+
+// wake lets the publishers that wait for s look again. s.mu is held.
+func (s *session) wake() {
+	for i, c := range s.waiters {
+		c.wakeUp()
+		s.waiters[i] = nil
+	}
+	s.waiters = s.waiters[:0]
+}
+
+// setBlocked notes that the owner's goroutine starts or stops to wait.
+func (s *session) setBlocked(blocked bool) {
+	s.mu.Lock()
+	s.blocked = blocked
+	if blocked {
+		s.wake()
+	}
+	s.mu.Unlock()
+}
+
+// attach makes c the connection of s, with CONNACK as its first packet, and
+// starts to send what is unfinished and queued. [MQTT-4.4.0-1]
+func (s *session) attach(c *client, connack []byte, limit int) {
+	s.mu.Lock()
+	items := s.win.unfinished()
+	for s.queue.len() > 0 {
+		// Repetitions of the connection before are in the window too, and QoS 0
+		// messages were for that connection only.
+		if d := s.queue.front(); d.id == 0 && d.qos > 0 {
+			items = append(items, *d)
+		} else if d.id == 0 {
+			s.bytes -= d.cost
+		}
+		s.queue.pop()
+	}
+	s.queue.replace(items)
+	s.conn, s.keep = c, s.expiry > 0
+	s.win.open(limit)
+	s.online.Store(true)
+	c.wc.End(s.pump(c, append(c.wc.Begin(), connack...)))
+	s.mu.Unlock()
+}
+
+// detach ends the connection of s: from now on messages are queued.
+func (s *session) detach() {
+	s.mu.Lock()
+	s.conn = nil
+	s.online.Store(false)
+	s.wake()
+	s.mu.Unlock()
+}
+
+// room is called when the out buffer of c, which had none, has room again.
+func (s *session) room(c *client) {
+	s.mu.Lock()
+	if s.conn == c {
+		c.wc.End(s.pump(c, c.wc.Begin()))
+	}
+	s.wake()
+	s.mu.Unlock()
+	_ = c.wc.Flush()
+}
+
+// waitsForAcks reports the acknowledgements so far, and whether a publisher
+// waits for more of them.
+func (s *session) waitsForAcks(limit int) (acks int64, waits, blocked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acks, len(s.waiters) > 0 && (s.queue.len() > 0 || s.bytes >= limit), s.blocked
+}
+
+// owed reports whether s holds as much for its own client as it may.
+func (s *session) owed(limit int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes >= limit && s.queue.len() > 0
+}

@@ -1,0 +1,114 @@
+package broker
+
+import (
+	"strings"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// onSubscribe adds subscriptions, answers, and sends what is retained. The
+// client's session is held from the first to the last of it, so that SUBACK
+// comes before the messages.
+func (c *client) onSubscribe(f packet.Frame) error {
+	var p packet.Subscribe
+	if err := p.Decode(f, c.version); err != nil {
+		return err
+	}
+	if err := c.makeRoom(); err != nil {
+		return err
+	}
+	s := c.sess
+	c.hold(s)
+	ack := packet.Suback{PacketID: p.PacketID}
+	var items []delivery
+	now := c.b.now()
+	for i := range p.Subscriptions {
+		code, found := c.subscribe(&p.Subscriptions[i], p.Properties.SubscriptionIDs, now)
+		// [MQTT-3.9.3-1]
+		ack.Codes = append(ack.Codes, code)
+		items = append(items, found...)
+	}
+	out, err := ack.Append(c.appendAcks(c.out), c.version)
+	if err != nil {
+		return &closeError{packet.ReasonImplementationSpecificError, err.Error()}
+	}
+	for _, d := range items {
+		s.bytes += d.cost
+		s.queue.push(d)
+	}
+	c.out = s.pump(c, out)
+	c.mark()
+	if s.queue.len() > 0 {
+		c.jam(s)
+	}
+	return nil
+}
+
+// subscribe adds one subscription and returns its reason code and the retained
+// messages due to it. The client's session is held.
+func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (packet.ReasonCode, []delivery) {
+	if strings.Count(p.Filter, "/") >= maxLevels {
+		return c.subackError(packet.ReasonTopicFilterInvalid), nil
+	}
+	sub := &subscription{
+		sess: c.sess, filter: strings.Clone(p.Filter), qos: min(p.QoS, c.b.maxQoS),
+		noLocal: p.NoLocal, retainAsPublished: p.RetainAsPublished,
+	}
+	if len(ids) > 0 {
+		sub.id = ids[0]
+	}
+	isNew := c.b.subs.subscribe(sub)
+	_, _, shared := packet.SplitShared(p.Filter)
+	// [MQTT-3.3.1-9] [MQTT-3.3.1-10] [MQTT-3.3.1-11]
+	if shared || p.RetainHandling == 2 || p.RetainHandling == 1 && !isNew {
+		return packet.ReasonCode(sub.qos), nil
+	}
+	return packet.ReasonCode(sub.qos), c.retainedFor(sub, now)
+}
+
+// subackError is code for MQTT 5, Failure for 3.1.1. [MQTT-3.9.3-2]
+func (c *client) subackError(code packet.ReasonCode) packet.ReasonCode {
+	if c.v5 {
+		return code
+	}
+	return packet.ReasonUnspecifiedError
+}
+
+// retainedFor returns what sub is to get of the retained messages. [MQTT-3.3.1-8]
+func (c *client) retainedFor(sub *subscription, now int64) []delivery {
+	var list []delivery
+	ids := appendSubscriptionID(nil, sub.id)
+	for _, m := range c.b.retained.match(sub.filter, now) {
+		// The message is shared with the store: only the entry is charged.
+		list = append(list, delivery{
+			msg: m, ids: ids, cost: overhead, qos: min(m.qos, sub.qos), retain: true,
+		})
+	}
+	return list
+}
+
+// onUnsubscribe removes subscriptions. [MQTT-3.10.4-1]
+func (c *client) onUnsubscribe(f packet.Frame) error {
+	var p packet.Unsubscribe
+	if err := p.Decode(f, c.version); err != nil {
+		return err
+	}
+	c.release()
+	ack := packet.Unsuback{PacketID: p.PacketID}
+	for _, filter := range p.Filters {
+		code := packet.ReasonSuccess
+		if !c.b.subs.unsubscribe(c.sess, filter) {
+			code = packet.ReasonNoSubscriptionExisted
+		}
+		if c.v5 {
+			ack.Codes = append(ack.Codes, code)
+		}
+	}
+	buf := c.ackBuffer()
+	with, err := ack.Append(*buf, c.version)
+	if err != nil {
+		return &closeError{packet.ReasonImplementationSpecificError, err.Error()}
+	}
+	*buf = with
+	return nil
+}

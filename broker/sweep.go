@@ -1,0 +1,116 @@
+package broker
+
+import (
+	"errors"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// sweepInterval is how late keep-alive, expiry and stalls may be noticed.
+const sweepInterval = 200 * time.Millisecond
+
+var errStalled = errors.New("subscriber takes nothing; read faster, or raise the stall timeout")
+
+// startSweeper starts the one goroutine that watches all connections, unless
+// it runs. It ends by itself when there is nothing to watch. b.mu is held.
+func (b *Broker) startSweeper() {
+	if b.sweeping || b.closed {
+		return
+	}
+	b.sweeping = true
+	b.wg.Add(1)
+	go b.sweep()
+}
+
+func (b *Broker) sweep() {
+	defer b.wg.Done()
+	ticker := time.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for range ticker.C {
+		clients, sessions, more := b.dueForSweep()
+		now := b.now()
+		for _, c := range clients {
+			c.check(now)
+		}
+		for _, s := range sessions {
+			b.publishWills(b.expire(s, now))
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// dueForSweep returns what to look at; more is false when the sweeper ends.
+func (b *Broker) dueForSweep() (clients []*client, sessions []*session, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || len(b.clients) == 0 && len(b.timed) == 0 {
+		b.sweeping = false
+		return nil, nil, false
+	}
+	now := b.now()
+	for s := range b.timed {
+		if s.will != nil && now >= s.willAt || s.expiresAt != 0 && now >= s.expiresAt {
+			sessions = append(sessions, s)
+		}
+	}
+	return b.clientList(), sessions, true
+}
+
+// expire ends s, or takes its will, if that is still due.
+func (b *Broker) expire(s *session, now int64) []*will {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.owner != nil || b.sessions[s.id] != s {
+		return nil
+	}
+	var due []*will
+	ends := s.expiresAt != 0 && now >= s.expiresAt
+	if s.will != nil && (ends || now >= s.willAt) {
+		due = append(due, s.will)
+		s.will = nil
+	}
+	if ends {
+		b.end(s)
+	} else if s.expiresAt == 0 && s.will == nil {
+		delete(b.timed, s)
+	}
+	return due
+}
+
+// check ends c if it is silent or takes nothing. Nothing here blocks.
+func (c *client) check(now int64) {
+	cfg := &c.b.cfg
+	if !c.connected.Load() {
+		if now-c.started > int64(cfg.ConnectTimeout) {
+			c.cut(errors.New("no CONNECT in time"))
+		}
+		return
+	}
+	wc, stall := c.wire(), int64(cfg.StallTimeout)
+	writes := wc.Stats().Writes
+	if writes != c.lastWrites || wc.Idle() {
+		c.lastWrites, c.lastWriteAt = writes, now
+	} else if now-c.lastWriteAt > stall {
+		c.b.count.stalled.Add(1)
+		c.cut(errStalled)
+		return
+	}
+	acks, waits, blocked := c.sess.waitsForAcks(cfg.MaxQueuedBytes)
+	if blocked {
+		stall *= 2 // it may be the fault of whom it waits for, who goes first
+	}
+	if acks != c.lastAcks || !waits {
+		c.lastAcks, c.lastAckAt = acks, now
+	} else if now-c.lastAckAt > stall {
+		c.b.count.stalled.Add(1)
+		c.kick(packet.ReasonQuotaExceeded)
+		return
+	}
+	// [MQTT-3.1.2-22] A client that is not read from is not silent.
+	if limit := c.keepAlive.Load(); limit > 0 && !c.blocked.Load() && now-c.seen.Load() > limit {
+		c.kick(packet.ReasonKeepAliveTimeout)
+	}
+}
