@@ -1,0 +1,202 @@
+package packet
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// publishFlag bits of the first byte. [MQTT5 3.3.1]
+const (
+	flagRetain = 0x01
+	flagDup    = 0x08
+)
+
+// size returns the remaining length of p.
+func (p *Publish) size(v Version) int {
+	n := 2 + len(p.Topic) + len(p.Payload)
+	if p.QoS > 0 {
+		n += 2
+	}
+	if v == V5 {
+		n += varintSize(len(p.RawProperties)) + len(p.RawProperties)
+	}
+	return n
+}
+
+// Append appends p as one control packet of version v. The topic is checked,
+// RawProperties is copied as it is and left out in 3.x. On an error, an
+// *InvalidError, dst is returned as it was.
+func (p *Publish) Append(dst []byte, v Version) ([]byte, error) {
+	size := p.size(v)
+	if err := p.check(v, size); err != nil {
+		return dst, err
+	}
+	first := byte(PUBLISH)<<4 | p.QoS<<1
+	if p.Retain {
+		first |= flagRetain
+	}
+	if p.Dup {
+		first |= flagDup
+	}
+	dst = append(dst, first)
+	dst = appendVarint(dst, size)
+	dst = append(dst, byte(len(p.Topic)>>8), byte(len(p.Topic)))
+	dst = append(dst, p.Topic...)
+	// [MQTT-2.2.1-2]
+	if p.QoS > 0 {
+		dst = binary.BigEndian.AppendUint16(dst, p.PacketID)
+	}
+	if v == V5 {
+		dst = appendVarint(dst, len(p.RawProperties))
+		dst = append(dst, p.RawProperties...)
+	}
+	return append(dst, p.Payload...), nil
+}
+
+// check returns a nil error, never a nil *InvalidError in one.
+func (p *Publish) check(v Version, size int) error {
+	field, rule := "", ""
+	switch {
+	case !knownVersion(v):
+		field, rule = "version", ruleVersion
+	// [MQTT-3.3.1-4]
+	case p.QoS > 2:
+		field, rule = "QoS", "must be 0, 1 or 2 [MQTT-3.3.1-4]"
+	// [MQTT-3.3.1-2]
+	case p.QoS == 0 && p.Dup:
+		field, rule = "DUP", "must be 0 at QoS 0 [MQTT-3.3.1-2]"
+	// [MQTT-2.2.1-3]
+	case p.QoS > 0 && p.PacketID == 0:
+		field, rule = "packet identifier", ruleID
+	case size > MaxRemainingLength:
+		field, rule = "remaining length", "is over 268435455; send a shorter payload"
+	case len(p.Topic) == 0 && v == V5 && hasTopicAlias(p.RawProperties):
+	default:
+		field, rule = "topic name", topicNameRule(p.Topic)
+	}
+	if rule == "" {
+		return nil
+	}
+	return &InvalidError{Packet: PUBLISH, Field: field, Rule: rule}
+}
+
+func hasTopicAlias(raw []byte) bool {
+	r := reader{body: raw, pkt: PUBLISH}
+	return r.propertyList(PUBLISH, nil)>>idTopicAlias&1 != 0
+}
+
+// Decode reads f, a PUBLISH of version v, into p. Topic, Payload and
+// RawProperties alias f and all are checked, Payload excepted; nothing is
+// allocated. An empty topic comes with a Topic Alias. On an error, a
+// *MalformedError, p holds nothing of use.
+func (p *Publish) Decode(f Frame, v Version) error { return p.decode(f, v, nil) }
+
+// decode does not check again a topic that equals known, which is valid.
+func (p *Publish) decode(f Frame, v Version, known []byte) error {
+	b := f.Body
+	if !legalFirst[f.First] || f.First>>4 != byte(PUBLISH) || len(b) < 2 {
+		return p.decodeSlow(f, v)
+	}
+	qos := f.First >> 1 & 3
+	end := 2 + int(b[0])<<8 + int(b[1])
+	off := end + 2
+	if qos == 0 {
+		off = end
+	}
+	// With the empty property block that nearly every PUBLISH has.
+	if v == V5 {
+		if off >= len(b) || b[off] != 0 {
+			return p.decodeSlow(f, v)
+		}
+		off++
+	}
+	if off > len(b) || end == 2 {
+		return p.decodeSlow(f, v)
+	}
+	topic := b[2:end:end]
+	if !bytes.Equal(topic, known) && topicNameRule(topic) != "" {
+		return p.decodeSlow(f, v)
+	}
+	id := uint16(0)
+	if qos > 0 {
+		if id = binary.BigEndian.Uint16(b[end:]); id == 0 {
+			return p.decodeSlow(f, v)
+		}
+	}
+	*p = Publish{
+		Dup: f.First&flagDup != 0, QoS: qos, Retain: f.First&flagRetain != 0,
+		Topic: topic, PacketID: id, Payload: b[off:],
+	}
+	return nil
+}
+
+// decodeSlow reads a PUBLISH with properties, and finds the fault in a bad one.
+func (p *Publish) decodeSlow(f Frame, v Version) error {
+	r := open(f, PUBLISH, v)
+	*p = Publish{Dup: f.First&flagDup != 0, QoS: f.First >> 1 & 3, Retain: f.First&flagRetain != 0}
+	p.Topic = r.binary("topic name")
+	rule, afterTopic := topicNameRule(p.Topic), r.off
+	if len(p.Topic) > 0 && rule != "" {
+		r.failAt(0, topicCode(rule), "topic name "+rule)
+	}
+	if p.QoS > 0 {
+		p.PacketID = r.packetID()
+	}
+	var seen uint64
+	if v == V5 {
+		start := r.off
+		seen = r.properties(PUBLISH, nil)
+		if n, size, _ := varint(r.body[start:]); r.err == nil && n > 0 {
+			p.RawProperties = r.body[start+size : r.off : r.off]
+		}
+	}
+	if len(p.Topic) == 0 && seen>>idTopicAlias&1 == 0 {
+		r.failAt(afterTopic-2, ReasonProtocolError, "topic name "+rule)
+	}
+	p.Payload = r.take(r.left(), "payload")
+	return r.close()
+}
+
+// topicCode is Topic Name invalid for a name that is text but no topic.
+func topicCode(rule string) ReasonCode {
+	if rule == ruleWildcard {
+		return ReasonTopicNameInvalid
+	}
+	return ReasonMalformedPacket
+}
+
+// ParseProperties reads p.RawProperties into dst, which is reset first and owns
+// what it holds afterwards. The error is a *MalformedError.
+func (p *Publish) ParseProperties(dst *Properties) error {
+	return ParseProperties(dst, PUBLISH, p.RawProperties)
+}
+
+// SetProperties encodes src into p.RawProperties, in memory of its own. The
+// error, an *InvalidError, leaves p as it was.
+func (p *Publish) SetProperties(src *Properties) error {
+	raw, err := AppendProperties(nil, PUBLISH, src)
+	if err == nil {
+		p.RawProperties = raw
+	}
+	return err
+}
+
+// A PublishDecoder decodes the PUBLISH packets of one connection. It keeps the
+// last valid topic, so that a run of messages to one topic checks it once. The
+// zero value is ready.
+type PublishDecoder struct{ topic []byte }
+
+// Decode is [Publish.Decode].
+func (d *PublishDecoder) Decode(p *Publish, f Frame, v Version) error {
+	if err := p.decode(f, v, d.topic); err != nil {
+		return err
+	}
+	if !bytes.Equal(p.Topic, d.topic) {
+		d.topic = append(d.topic[:0], p.Topic...)
+	}
+	return nil
+}
+
+func knownVersion(v Version) bool { return v == V31 || v == V311 || v == V5 }
+
+const ruleVersion = "must be 3.1, 3.1.1 or 5"

@@ -1,0 +1,151 @@
+package packet
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// ValidateUTF8 checks that b may be a UTF-8 Encoded String: well-formed, no
+// U+0000, at most 65,535 bytes. The error is an *InvalidError. [MQTT5 1.5.4]
+func ValidateUTF8(b []byte) error {
+	rule := utf8Rule(b)
+	if len(b) > maxString {
+		rule = "is over 65535 bytes"
+	}
+	return textError("string", rule)
+}
+
+// ValidateTopicName checks a topic to publish to: not empty, at most 65,535
+// bytes of UTF-8, no U+0000 and no wildcard. The error is an *InvalidError.
+// [MQTT5 4.7.3]
+func ValidateTopicName(s string) error {
+	return textError("topic name", topicNameRule(viewBytes(s)))
+}
+
+// ValidateTopicFilter checks a filter to subscribe to; one that starts with
+// "$share/" must have the form $share/{ShareName}/{filter}. The error is an
+// *InvalidError. [MQTT5 4.7.1, 4.8.2]
+func ValidateTopicFilter(s string) error {
+	return textError("topic filter", topicFilterRule(s, V5))
+}
+
+func textError(field, rule string) error {
+	if rule == "" {
+		return nil
+	}
+	return &InvalidError{Field: field, Rule: rule}
+}
+
+func topicNameRule(b []byte) string {
+	ascii, special := scanText(b)
+	switch {
+	// [MQTT-4.7.3-1]
+	case len(b) == 0:
+		return "must not be empty [MQTT-4.7.3-1]"
+	// [MQTT-4.7.3-3]
+	case len(b) > maxString:
+		return "is over 65535 bytes [MQTT-4.7.3-3]"
+	// [MQTT-4.7.3-2]
+	case special && hasByte(b, 0):
+		return "holds U+0000 [MQTT-4.7.3-2]"
+	// [MQTT-3.3.2-2]
+	case special:
+		return ruleWildcard
+	// [MQTT-1.5.4-1]
+	case !ascii && !utf8.Valid(b):
+		return "is not well-formed UTF-8 [MQTT-1.5.4-1]"
+	}
+	return ""
+}
+
+// topicFilterRule checks filter s. Shared subscriptions have rules of their own
+// in MQTT 5 only; in 3.x "$share" is a level like any other.
+func topicFilterRule(s string, v Version) string {
+	switch rule := utf8Rule(viewBytes(s)); {
+	// [MQTT-4.7.3-1]
+	case s == "":
+		return "must not be empty [MQTT-4.7.3-1]"
+	// [MQTT-4.7.3-3]
+	case len(s) > maxString:
+		return "is over 65535 bytes [MQTT-4.7.3-3]"
+	case rule != "":
+		return rule
+	}
+	if v == V5 && strings.HasPrefix(s, sharePrefix) {
+		return sharedFilterRule(s[len(sharePrefix):])
+	}
+	return wildcardRule(s)
+}
+
+const (
+	sharePrefix  = "$share/"
+	ruleWildcard = "must not hold a wildcard, + or # [MQTT-3.3.2-2]"
+)
+
+// sharedFilterRule checks {ShareName}/{filter}.
+func sharedFilterRule(s string) string {
+	group, rest, ok := strings.Cut(s, "/")
+	switch {
+	// [MQTT-4.8.2-1]
+	case group == "" || strings.ContainsAny(group, "+#"):
+		return "must have a ShareName without + and # after $share/ [MQTT-4.8.2-1]"
+	// [MQTT-4.8.2-2]
+	case !ok || rest == "":
+		return "must have a topic filter after $share/ShareName/ [MQTT-4.8.2-2]"
+	}
+	return wildcardRule(rest)
+}
+
+// wildcardRule checks that + and # stand where they may.
+func wildcardRule(s string) string {
+	for level, rest, more := "", s, true; more; {
+		level, rest, more = strings.Cut(rest, "/")
+		switch {
+		// [MQTT-4.7.1-1]
+		case strings.Contains(level, "#") && (level != "#" || more):
+			return "must have # as a whole level and last [MQTT-4.7.1-1]"
+		// [MQTT-4.7.1-2]
+		case strings.Contains(level, "+") && level != "+":
+			return "must have + as a whole level [MQTT-4.7.1-2]"
+		}
+	}
+	return ""
+}
+
+// SplitShared takes the filter of a shared subscription apart:
+// "$share/group/a/+" gives "group", "a/+" and true. Any other filter gives
+// ok = false. [MQTT5 4.8.2]
+func SplitShared(filter string) (group, rest string, ok bool) {
+	tail, shared := strings.CutPrefix(filter, sharePrefix)
+	if !shared || sharedFilterRule(tail) != "" {
+		return "", "", false
+	}
+	return strings.Cut(tail, "/")
+}
+
+// MatchTopic tells whether a valid filter matches a valid topic name. A filter
+// that starts with a wildcard does not match a topic that starts with $. The
+// filter of a shared subscription has to be split before. [MQTT5 4.7]
+func MatchTopic(filter, topic string) bool {
+	// [MQTT-4.7.2-1]
+	if strings.HasPrefix(topic, "$") && !strings.HasPrefix(filter, "$") {
+		return false
+	}
+	for {
+		want, filterRest, filterMore := strings.Cut(filter, "/")
+		if want == "#" {
+			return true
+		}
+		have, topicRest, topicMore := strings.Cut(topic, "/")
+		switch {
+		case want != "+" && want != have:
+			return false
+		case !topicMore:
+			// "sport/#" matches "sport", the parent level, too.
+			return !filterMore || filterRest == "#"
+		case !filterMore:
+			return false
+		}
+		filter, topic = filterRest, topicRest
+	}
+}
