@@ -101,7 +101,7 @@ func minIterationTime(c Case) []Warning {
 		Code: CodeMinIterationTime,
 		Message: fmt.Sprintf("the mean time of an iteration is %s, which is short: %s is the least that gives steady numbers",
 			FormatNS(mean), FormatNS(MinIterationNS)),
-		Hint: "raise --messages, or leave it away so that iterations are sized by time",
+		Hint: "raise --messages, or leave it out so that iterations are sized by time",
 	}}
 }
 

@@ -1,0 +1,216 @@
+package report
+
+import (
+	"math"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// values takes one number from each case, nil where it does not exist.
+func values(cases []result.Case, of func(*result.Case) *float64) []*float64 {
+	vs := make([]*float64, len(cases))
+	for i := range cases {
+		vs[i] = of(&cases[i])
+	}
+	return vs
+}
+
+// smallest is the least absolute value, false where there is none.
+func smallest(vs []*float64) (float64, bool) {
+	least, found := math.Inf(1), false
+	for _, v := range vs {
+		if v != nil {
+			least, found = min(least, math.Abs(*v)), true
+		}
+	}
+	return least, found
+}
+
+// precision is how many decimals a column gets by its smallest value, which
+// BenchmarkDotNet takes in the unit shown; 1 where the column is empty.
+func precision(vs []*float64, scale float64) int {
+	least, found := smallest(vs)
+	if !found {
+		return 1
+	}
+	return result.Decimals(least / scale)
+}
+
+func format(vs []*float64, scale float64, decimals int, suffix string) []string {
+	cells := make([]string, len(vs))
+	for i, v := range vs {
+		cells[i] = NA
+		if v != nil {
+			cells[i] = result.FormatFloat(*v/scale, decimals) + suffix
+		}
+	}
+	return cells
+}
+
+// unitOf is the one unit of a group of columns: that of its smallest leading value.
+func unitOf(vs []*float64) result.TimeUnit {
+	least, found := smallest(vs)
+	if !found {
+		return result.TimeUnits[0]
+	}
+	return result.UnitFor(least)
+}
+
+func timeColumn(name string, vs []*float64, unit result.TimeUnit, decimals int, legend string) Column {
+	return Column{Name: name, Number: true, Cells: format(vs, unit.NS, decimals, " "+unit.Name), Legend: legend, Unit: unit}
+}
+
+func (t *Table) addSummary(cases []result.Case) {
+	mean := values(cases, func(c *result.Case) *float64 { return c.Summary.MeanNS })
+	unit := unitOf(mean)
+	own := precision(mean, unit.NS)
+	add := func(name, legend string, decimals func(int) int, of func(*result.Summary) *float64) {
+		vs := values(cases, func(c *result.Case) *float64 { return of(&c.Summary) })
+		t.Columns = append(t.Columns, timeColumn(name, vs, unit, decimals(precision(vs, unit.NS)), legend))
+	}
+	as := func(d int) int { return d }
+	// Error and StdDev keep to the mean's precision or one decimal more.
+	near := func(d int) int { return min(max(d, own), own+1) }
+	add("Mean", "Mean over iterations of elapsed time / requests", as, func(s *result.Summary) *float64 { return s.MeanNS })
+	add("Error", "Half of the 99.9% confidence interval of Mean", near, func(s *result.Summary) *float64 { return s.ErrorNS })
+	add("StdDev", "Standard deviation over iterations", near, func(s *result.Summary) *float64 { return s.StdDevNS })
+	add("Median", "Value separating the higher half of the iterations", as, func(s *result.Summary) *float64 { return s.MedianNS })
+	rps := values(cases, func(c *result.Case) *float64 { return c.Summary.ReqPerSec })
+	t.Columns = append(t.Columns, Column{
+		Name: "Req/sec", Number: true, Cells: format(rps, 1, 2, ""), Legend: "Requests per second (1 s / Mean)",
+	})
+}
+
+// addThroughput shows messages beside requests where these are not the same.
+func (t *Table) addThroughput(cases []result.Case) {
+	differ := false
+	for _, c := range cases {
+		differ = differ || c.OperationsPerMessage > 1
+	}
+	if !differ {
+		return
+	}
+	t.addOptional("Msg/s", "Messages delivered per second, over all iterations", 1,
+		values(cases, func(c *result.Case) *float64 { return c.Summary.MessagesPerSec }), 2)
+	t.addOptional("MB/s", "Payload delivered per second, in 10^6 bytes", 1e6,
+		values(cases, func(c *result.Case) *float64 { return c.Summary.BytesPerSec }), 3)
+}
+
+// addOptional adds a column of plain numbers unless it would be empty.
+func (t *Table) addOptional(name, legend string, scale float64, vs []*float64, decimals int) {
+	if _, found := smallest(vs); found {
+		t.Columns = append(t.Columns, Column{Name: name, Number: true, Cells: format(vs, scale, decimals, ""), Legend: legend})
+	}
+}
+
+func (t *Table) addLatency(cases []result.Case) {
+	of := func(get func(*result.Histogram) int64) []*float64 {
+		return values(cases, func(c *result.Case) *float64 {
+			if c.Latency.EndToEnd == nil {
+				return nil
+			}
+			v := float64(get(c.Latency.EndToEnd))
+			return &v
+		})
+	}
+	p50 := of(func(h *result.Histogram) int64 { return h.P50NS })
+	if _, found := smallest(p50); !found {
+		return
+	}
+	unit := unitOf(p50)
+	for _, l := range []struct {
+		name, legend string
+		vs           []*float64
+	}{
+		{"P50", "End-to-end latency that 50% of the messages did not exceed", p50},
+		{"P99", "... that 99% of the messages did not exceed", of(func(h *result.Histogram) int64 { return h.P99NS })},
+		{"P99.9", "... that 99.9% of the messages did not exceed", of(func(h *result.Histogram) int64 { return h.P999NS })},
+		{"Max", "... of the slowest message", of(func(h *result.Histogram) int64 { return h.MaxNS })},
+	} {
+		t.Columns = append(t.Columns, timeColumn(l.name, l.vs, unit, precision(l.vs, unit.NS), l.legend))
+	}
+}
+
+// counter is a column of the delivery account. One that is not always shown
+// appears where it is not zero in some row.
+type counter struct {
+	name, legend string
+	always       bool
+	of           func(result.Delivery) (n int64, exists bool)
+}
+
+var counters = []counter{
+	{"Lost", "Deliveries that never came", true, func(d result.Delivery) (int64, bool) { return d.Lost, d.Lost != 0 || d.Expected > 0 }},
+	{"Dup", "Deliveries that came again", true, func(d result.Delivery) (int64, bool) {
+		return d.Duplicated, d.Duplicated != 0 || d.Expected > 0 && !d.CountsOnly
+	}},
+	{"Reordered", "Deliveries that came before an earlier message's", false, func(d result.Delivery) (int64, bool) { return d.Reordered, true }},
+	{"Corrupted", "Deliveries whose payload was not the one sent", false, func(d result.Delivery) (int64, bool) { return d.Corrupted, true }},
+	{"Foreign", "Messages received that this run did not send", false, func(d result.Delivery) (int64, bool) { return d.Foreign, true }},
+	{"Late", "Deliveries that came after they had been counted lost", false, func(d result.Delivery) (int64, bool) { return d.Late, true }},
+	{"Nacked", "Publishes that the broker refused", false, func(d result.Delivery) (int64, bool) { return d.Nacked, true }},
+	{"Unsent", "Publishes scheduled and not sent", false, func(d result.Delivery) (int64, bool) { return d.Unsent, true }},
+}
+
+func (t *Table) addDelivery(cases []result.Case) {
+	for _, k := range counters {
+		cells, shown := make([]string, len(cases)), k.always
+		for i, c := range cases {
+			n, exists := k.of(c.Delivery)
+			cells[i] = NA
+			if exists {
+				cells[i] = result.FormatInt(n)
+			}
+			shown = shown || n != 0
+		}
+		if shown {
+			t.Columns = append(t.Columns, Column{Name: k.name, Number: true, Cells: cells, Legend: k.legend})
+		}
+	}
+}
+
+// addCPU shows the generator's own CPU time per message: what a message costs
+// here, and so how far the generator is from being the limit. An embedded broker
+// runs in the same process, whose CPU time cannot be told apart.
+func (t *Table) addCPU(cases []result.Case, embedded bool) {
+	legend := "CPU time of the load generator, user and system, per message"
+	if embedded {
+		legend = "CPU time of generator and embedded broker, user and system, per message"
+	}
+	vs := values(cases, func(c *result.Case) *float64 {
+		messages, cpu := messagesOf(c), c.CPU.UserNS+c.CPU.SystemNS
+		if messages <= 0 || cpu <= 0 {
+			return nil
+		}
+		v := float64(cpu) / messages
+		return &v
+	})
+	if _, found := smallest(vs); found {
+		unit := unitOf(vs)
+		t.Columns = append(t.Columns, timeColumn("CPU/msg", vs, unit, precision(vs, unit.NS), legend))
+	}
+}
+
+// messagesOf is how many messages the actual iterations of c completed.
+func messagesOf(c *result.Case) float64 {
+	ops := int64(0)
+	for _, it := range c.Iterations {
+		if it.Stage == result.StageActual {
+			ops += it.Operations
+		}
+	}
+	return float64(ops) / float64(max(c.OperationsPerMessage, 1))
+}
+
+func (t *Table) addLimit(cases []result.Case) {
+	cells, shown := make([]string, len(cases)), false
+	for i, c := range cases {
+		cells[i] = NA
+		if c.Bottleneck != nil {
+			cells[i], shown = c.Bottleneck.Kind, true
+		}
+	}
+	if shown {
+		t.Columns = append(t.Columns, Column{Name: "Limit", Cells: cells, Legend: "What limited the rate"})
+	}
+}

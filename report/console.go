@@ -1,0 +1,233 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// Console writes r as text for a terminal or a log: what was run and where, the
+// table, and below it whatever a reader must know before trusting the numbers.
+// Sections without content are left out. The only errors are w's.
+func Console(w io.Writer, r *result.Report) error {
+	var b bytes.Buffer
+	writeLines(&b, headerLines(r))
+	if len(r.Cases) == 0 {
+		fmt.Fprintln(&b, "\nNo case was run.")
+		return flush(w, &b)
+	}
+	t := NewTable(r)
+	b.WriteString("\n")
+	if common := commonLines(t.Common); len(common) > 0 {
+		writeLines(&b, append(common, ""))
+	}
+	if err := consoleGrid(&b, t); err != nil {
+		return err
+	}
+	b.WriteString("\n")
+	writeLines(&b, deliveryLines(r.Cases))
+	for _, s := range sections(r, t) {
+		writeSection(&b, s)
+	}
+	return flush(w, &b)
+}
+
+func flush(w io.Writer, b *bytes.Buffer) error {
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+func writeLines(b *bytes.Buffer, lines []string) {
+	for _, l := range lines {
+		b.WriteString(l + "\n")
+	}
+}
+
+// section is one "// * Name *" part below the table.
+type section struct {
+	name  string
+	lines []string
+}
+
+func writeSection(b *bytes.Buffer, s section) {
+	if len(s.lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n// * %s *\n", s.name)
+	writeLines(b, s.lines)
+}
+
+func sections(r *result.Report, t *Table) []section {
+	return []section{
+		{"Errors", errorLines(r.Cases)},
+		{"Warnings", warningLines(r.Cases)},
+		{"Hints", hintLines(r.Cases)},
+		{"Limits", limitLines(r.Cases)},
+		{"Gates", gateLines(r.Gates)},
+		{"Legends", legendLines(t)},
+	}
+}
+
+// commonLines prints Key=Value with two spaces behind each, three to a line.
+func commonLines(params []result.Param) (lines []string) {
+	const perLine = 3
+	for i, p := range params {
+		if i%perLine == 0 {
+			lines = append(lines, "")
+		}
+		lines[len(lines)-1] += Plain(p.Key) + "=" + Plain(shorten(p.Value)) + "  "
+	}
+	return lines
+}
+
+// perCase is a line about one case.
+type perCase struct{ id, text string }
+
+// arrowColumn is how far ids push the arrows of a section; longer ones overhang.
+const arrowColumn = 64
+
+// arrows aligns "  id -> text" lines.
+func arrows(items []perCase) (lines []string) {
+	widest := 0
+	for _, it := range items {
+		widest = max(widest, min(width(Plain(it.id)), arrowColumn))
+	}
+	for _, it := range items {
+		id := Plain(it.id)
+		lines = append(lines, fmt.Sprintf("  %s%s -> %s", id, strings.Repeat(" ", max(0, widest-width(id))), Plain(it.text)))
+	}
+	return lines
+}
+
+// errorLines adds up faults of the same kind and reason over all cases.
+func errorLines(cases []result.Case) (lines []string) {
+	type key struct{ kind, reason string }
+	var order []key
+	sum := map[key]*result.Error{}
+	for _, c := range cases {
+		for _, e := range c.Errors {
+			k := key{e.Kind, e.Reason}
+			if sum[k] == nil {
+				first := e
+				sum[k], order = &first, append(order, k)
+				continue
+			}
+			sum[k].Count += e.Count
+		}
+	}
+	for _, k := range order {
+		e := sum[k]
+		line := fmt.Sprintf("  %s: %s (%s times)", Plain(e.Kind), Plain(e.Reason), result.FormatInt(e.Count))
+		if e.Count == 1 {
+			line = strings.Replace(line, " times)", " time)", 1)
+		}
+		if e.Example != "" {
+			line += ", for example: " + Plain(e.Example)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// warningCodes are the codes that occur, in the order in which they first do.
+func warningCodes(cases []result.Case) (codes []string, by map[string][]perCase, hints map[string]string) {
+	by, hints = map[string][]perCase{}, map[string]string{}
+	for _, c := range cases {
+		for _, w := range c.Warnings {
+			if by[w.Code] == nil {
+				codes = append(codes, w.Code)
+				hints[w.Code] = w.Hint
+			}
+			by[w.Code] = append(by[w.Code], perCase{c.ID, w.Message})
+		}
+	}
+	return codes, by, hints
+}
+
+func warningLines(cases []result.Case) (lines []string) {
+	codes, by, _ := warningCodes(cases)
+	for _, code := range codes {
+		lines = append(lines, Plain(code))
+		lines = append(lines, arrows(by[code])...)
+	}
+	return lines
+}
+
+func hintLines(cases []result.Case) []string {
+	codes, _, hints := warningCodes(cases)
+	var items []perCase
+	for _, code := range codes {
+		if hints[code] != "" {
+			items = append(items, perCase{code, hints[code]})
+		}
+	}
+	return arrows(items)
+}
+
+func limitLines(cases []result.Case) []string {
+	var items []perCase
+	for _, c := range cases {
+		if b := c.Bottleneck; b != nil && b.Detail != "" {
+			items = append(items, perCase{c.ID, b.Kind + ": " + b.Detail})
+		}
+	}
+	return arrows(items)
+}
+
+func gateLines(gates []result.GateResult) (lines []string) {
+	for _, g := range gates {
+		verdict, value := "FAILED", NA
+		if g.Passed {
+			verdict = "passed"
+		}
+		if g.Value != nil {
+			value = gateNumber(*g.Value)
+		}
+		lines = append(lines, fmt.Sprintf("  %s  %s  (%s is %s)", verdict, Plain(g.Rule), Plain(g.Case), value))
+	}
+	return lines
+}
+
+// gateNumber prints counts as counts.
+func gateNumber(v float64) string {
+	if v == math.Trunc(v) {
+		return result.FormatFloat(v, 0)
+	}
+	return result.FormatFloat(v, result.Decimals(v))
+}
+
+// legendLines explains the columns that t has, and its units.
+func legendLines(t *Table) (lines []string) {
+	var items [][2]string
+	units := map[string]bool{}
+	for _, c := range t.Columns {
+		if c.Legend != "" {
+			items = append(items, [2]string{c.Name, c.Legend})
+		}
+		units[c.Unit.Name] = true
+	}
+	for _, u := range result.TimeUnits {
+		if units[u.Name] {
+			items = append(items, [2]string{"1 " + u.Name, unitLegends[u.Name]})
+		}
+	}
+	widest := 0
+	for _, it := range items {
+		widest = max(widest, width(it[0]))
+	}
+	for _, it := range items {
+		lines = append(lines, fmt.Sprintf("  %s%s : %s", it[0], strings.Repeat(" ", widest-width(it[0])), it[1]))
+	}
+	return lines
+}
+
+var unitLegends = map[string]string{
+	"ns": "1 Nanosecond (0.000000001 sec)", "μs": "1 Microsecond (0.000001 sec)",
+	"ms": "1 Millisecond (0.001 sec)", "s": "1 Second (1 sec)",
+}

@@ -1,0 +1,152 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// headerLines says what ran, where, against what, and what the numbers mean.
+func headerLines(r *result.Report) []string {
+	lines := statusLines(r)
+	lines = append(lines,
+		joined(", ", tool(r.Tool), r.Tool.Go, joined(" ", r.Environment.OS, r.Environment.Kernel), r.Environment.Arch),
+		joined(", ", r.Environment.CPU, cores(r.Environment)),
+		labelled("Target", target(r.Target)))
+	if r.Target.TLS != nil {
+		lines = append(lines, labelled("TLS", tlsLine(r)))
+	}
+	lines = append(lines,
+		labelled("Protocol", joined(", ", protocols(r.Cases)...)),
+		labelled("In-flight", windows(r.Cases)))
+	lines = append(lines, requestLines(r.Cases)...)
+	lines = append(lines, labelled("Clock", "monotonic, of one process; TCP_NODELAY on"))
+	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
+}
+
+// statusLines opens a report that is not whole with that fact.
+func statusLines(r *result.Report) []string {
+	switch r.Run.Status {
+	case result.StatusPartial:
+		return []string{"PARTIAL RUN: it ended before all was measured; the numbers cover what there is."}
+	case result.StatusFailed:
+		return []string{"FAILED RUN: see the errors; the numbers, if any, are not a result."}
+	}
+	return nil
+}
+
+func tool(t result.Tool) string {
+	v := t.Version
+	if v != "" && v[0] >= '0' && v[0] <= '9' {
+		v = "v" + v
+	}
+	return joined(" ", "mqttload", v)
+}
+
+func cores(e result.Environment) string {
+	if e.Cores == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%d logical cores", e.Cores)
+	if e.Cores == 1 {
+		s = "1 logical core"
+	}
+	if e.GOMAXPROCS != 0 && e.GOMAXPROCS != e.Cores {
+		s += fmt.Sprintf(" (GOMAXPROCS=%d)", e.GOMAXPROCS)
+	}
+	return s
+}
+
+func target(t result.Target) string {
+	if t.Embedded {
+		return joined(", ", "embedded broker on loopback", t.URL)
+	}
+	return Plain(t.URL)
+}
+
+// tlsLine shows what was negotiated, and for which rows where not for all.
+func tlsLine(r *result.Report) string {
+	t := r.Target.TLS
+	s := joined(", ", t.Version, t.Cipher, t.Curve)
+	if t.Resumed {
+		s += ", resumed"
+	}
+	if t.Insecure {
+		s += ", certificate NOT VERIFIED"
+	}
+	if slices.ContainsFunc(r.Cases, func(c result.Case) bool { return paramValue(c, "transport") == "tcp" }) {
+		s += " (rows with transport tls)"
+	}
+	return s
+}
+
+func protocols(cases []result.Case) (ps []string) {
+	for _, c := range cases {
+		if p := paramValue(c, "protocol"); p != NA && !slices.Contains(ps, p) {
+			ps = append(ps, p)
+		}
+	}
+	if len(ps) > 0 {
+		ps[0] = "MQTT " + ps[0]
+	}
+	return ps
+}
+
+// windows shows the in-flight window per publisher, and where the broker
+// granted less than was asked, both.
+func windows(cases []result.Case) string {
+	var ws []string
+	for _, c := range cases {
+		if c.Window == 0 {
+			continue
+		}
+		w := fmt.Sprintf("window of %s per publisher", result.FormatInt(int64(c.Window)))
+		if c.WindowAsked != 0 && c.WindowAsked != c.Window {
+			w += fmt.Sprintf(" (%s asked, %s granted)", result.FormatInt(int64(c.WindowAsked)), result.FormatInt(int64(c.Window)))
+		}
+		if !slices.Contains(ws, w) {
+			ws = append(ws, w)
+		}
+	}
+	return strings.Join(ws, ", or ")
+}
+
+// requestLines states the unit of a request.
+func requestLines(cases []result.Case) (lines []string) {
+	whole, half := false, false
+	for _, c := range cases {
+		if c.OperationsPerMessage > 1 {
+			half = true
+		} else {
+			whole = true
+		}
+	}
+	if whole {
+		lines = append(lines, "1 request = one message published and delivered; Mean is inverse throughput, not latency")
+	}
+	if half {
+		lines = append(lines, "1 request = half a message: a publish and a receive count apart; "+
+			"Mean is inverse throughput, not latency, and messages per second are half of Req/sec")
+	}
+	return lines
+}
+
+func labelled(label, s string) string {
+	if s == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s", label, s)
+}
+
+// joined joins the parts that are not empty, made safe for a terminal.
+func joined(sep string, parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, Plain(p))
+		}
+	}
+	return strings.Join(kept, sep)
+}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// NA stands for a value that does not exist.
+const NA = "NA"
+
+// Table is the grid behind every tabular format: one row per case. Text is
+// unescaped.
+type Table struct {
+	Columns []Column
+	Rows    int
+	// Common are the params and counts that are equal in every row; they have no
+	// column.
+	Common []result.Param
+}
+
+// Column is one column. Number says that the cells are numbers, with their unit
+// where they have one.
+type Column struct {
+	Name   string
+	Number bool
+	Cells  []string
+	Legend string          // what the column is, "" for params
+	Unit   result.TimeUnit // of a column of times
+}
+
+// Column returns the column called name, nil where the table has none.
+func (t *Table) Column(name string) *Column {
+	for i := range t.Columns {
+		if t.Columns[i].Name == name {
+			return &t.Columns[i]
+		}
+	}
+	return nil
+}
+
+// Row returns the cells of row i.
+func (t *Table) Row(i int) []string {
+	cells := make([]string, len(t.Columns))
+	for j, c := range t.Columns {
+		cells[j] = c.Cells[i]
+	}
+	return cells
+}
+
+// Header returns the names of the columns.
+func (t *Table) Header() []string {
+	names := make([]string, len(t.Columns))
+	for j, c := range t.Columns {
+		names[j] = c.Name
+	}
+	return names
+}
+
+// NewTable lays out the cases of r: the params that differ, the statistics over
+// iterations, the percentiles over messages, the delivery account, and what
+// limited the case. A column in which nothing exists is left out, except for
+// the statistics.
+func NewTable(r *result.Report) *Table {
+	t := &Table{Rows: len(r.Cases)}
+	t.addParams(r.Cases)
+	t.addRunCounts(r.Cases)
+	t.addSummary(r.Cases)
+	t.addThroughput(r.Cases)
+	t.addLatency(r.Cases)
+	t.addDelivery(r.Cases)
+	t.addCPU(r.Cases, r.Target.Embedded)
+	t.addLimit(r.Cases)
+	return t
+}
+
+func (t *Table) addParams(cases []result.Case) {
+	for _, key := range paramKeys(cases) {
+		cells := make([]string, len(cases))
+		for i, c := range cases {
+			cells[i] = paramValue(c, key)
+		}
+		if allEqual(cells) {
+			t.Common = append(t.Common, result.Param{Key: key, Value: cells[0]})
+			continue
+		}
+		t.Columns = append(t.Columns, Column{Name: key, Number: allNumbers(cells), Cells: cells})
+	}
+}
+
+// paramKeys are the keys of all cases in the order in which they first appear.
+func paramKeys(cases []result.Case) (keys []string) {
+	for _, c := range cases {
+		for _, p := range c.Params {
+			if !slices.Contains(keys, p.Key) {
+				keys = append(keys, p.Key)
+			}
+		}
+	}
+	return keys
+}
+
+func paramValue(c result.Case, key string) string {
+	for _, p := range c.Params {
+		if p.Key == key {
+			return p.Value
+		}
+	}
+	return NA
+}
+
+func allEqual(cells []string) bool {
+	return !slices.ContainsFunc(cells, func(s string) bool { return s != cells[0] })
+}
+
+func allNumbers(cells []string) bool {
+	return !slices.ContainsFunc(cells, func(s string) bool {
+		_, err := strconv.ParseFloat(s, 64)
+		return err != nil && s != NA
+	})
+}
+
+// addRunCounts puts the numbers of iterations, launches and warm-ups into the
+// common line where they are equal, as BenchmarkDotNet does with its job. Where
+// rows rest on different numbers of iterations, that is a column.
+func (t *Table) addRunCounts(cases []result.Case) {
+	var launches, warmups, iterations, n []string
+	for _, c := range cases {
+		l, w, a := runCounts(c.Iterations)
+		launches, warmups, iterations = append(launches, itoa(l)), append(warmups, itoa(w)), append(iterations, itoa(a))
+		n = append(n, itoa(c.Summary.N))
+	}
+	for _, count := range []struct {
+		key   string
+		cells []string
+	}{{"IterationCount", iterations}, {"LaunchCount", launches}, {"WarmupCount", warmups}} {
+		if len(cases) > 0 && allEqual(count.cells) && count.cells[0] != "0" {
+			t.Common = append(t.Common, result.Param{Key: count.key, Value: count.cells[0]})
+		}
+	}
+	if !allEqual(n) {
+		t.Columns = append(t.Columns, Column{Name: "N", Number: true, Cells: n, Legend: "Iterations that the statistics rest on"})
+	}
+}
+
+// runCounts returns the launches, and the warm-up and actual iterations of each.
+func runCounts(its []result.Iteration) (launches, warmups, actuals int) {
+	for _, it := range its {
+		launches = max(launches, it.Launch)
+		if it.Stage == result.StageWarmup {
+			warmups = max(warmups, it.Index)
+		} else {
+			actuals = max(actuals, it.Index)
+		}
+	}
+	return launches, warmups, actuals
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
