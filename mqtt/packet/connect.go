@@ -40,12 +40,12 @@ func (c *Connect) Append(dst []byte) ([]byte, error) {
 	if c.Version == V5 {
 		w.properties(CONNECT, &c.Properties)
 	}
-	w.text("Client Identifier", c.ClientID)
+	w.name("Client Identifier", c.ClientID)
 	if c.Will != nil {
 		c.Will.append(&w, c.Version)
 	}
 	if c.HasUsername {
-		w.text("User Name", c.Username)
+		w.name("User Name", c.Username)
 	}
 	if c.HasPassword {
 		w.binary("Password", c.Password)
@@ -93,7 +93,7 @@ func (l *Will) append(w *writer, v Version) {
 	if v == V5 {
 		w.properties(WillProperties, &l.Properties)
 	}
-	w.text("Will Topic", l.Topic)
+	w.name("Will Topic", l.Topic)
 	w.binary("Will Payload", l.Payload)
 }
 
@@ -103,13 +103,17 @@ func (l *Will) append(w *writer, v Version) {
 // are return codes 1 and 2 in 3.x. c.Version is the level asked for even then.
 func (c *Connect) Decode(f Frame) error {
 	*c = Connect{}
-	r := open(f, CONNECT, V5)
+	r := open(f, CONNECT, V31)
 	name := string(r.text("Protocol Name"))
 	c.Version = Version(r.byte("Protocol Version"))
 	// [MQTT-3.1.2-1] [MQTT-3.1.2-2]
 	if !knownVersion(c.Version) || name != protocolName(c.Version) {
 		r.fail(ReasonUnsupportedProtocolVersion, "protocol name and version are not MQTT 3.1, 3.1.1 or 5 [MQTT-3.1.2-2]")
 		return r.close()
+	}
+	// [MQTT-2.1.3-1]; MQTT 3.1 does not use these flags
+	if c.Version != V31 && f.Flags() != 0 {
+		r.failAt(-r.base, ReasonMalformedPacket, firstByteRule(f.First))
 	}
 	at := r.off
 	flags := r.byte("Connect Flags")
@@ -151,7 +155,7 @@ func connectFlagsRule(flags byte, v Version) string {
 // decodePayload reads the fields in the order of [MQTT-3.1.3-1].
 func (c *Connect) decodePayload(r *reader, flags byte) {
 	at := r.off
-	c.ClientID = string(r.text("Client Identifier"))
+	c.ClientID = string(r.name("Client Identifier"))
 	// [MQTT-3.1.3-7] [MQTT-3.1.3-8] of 3.1.1
 	if c.ClientID == "" && c.needsClientID() {
 		r.failAt(at, ReasonClientIdentifierNotValid, ruleClientID)
@@ -160,7 +164,7 @@ func (c *Connect) decodePayload(r *reader, flags byte) {
 		c.Will = decodeWill(r, flags, c.Version)
 	}
 	if flags&connectUsername != 0 && !endsEarly(r, c.Version) {
-		c.HasUsername, c.Username = true, string(r.text("User Name"))
+		c.HasUsername, c.Username = true, string(r.name("User Name"))
 	}
 	if flags&connectPassword != 0 && !endsEarly(r, c.Version) {
 		c.HasPassword, c.Password = true, cloneBinary(r.binary("Password"))
@@ -177,7 +181,7 @@ func decodeWill(r *reader, flags byte, v Version) *Will {
 		r.properties(WillProperties, &l.Properties)
 	}
 	at := r.off
-	topic := r.text("Will Topic")
+	topic := r.name("Will Topic")
 	if rule := topicNameRule(topic); rule != "" {
 		r.failAt(at, ReasonTopicNameInvalid, "Will Topic "+rule)
 	}

@@ -159,7 +159,7 @@ func (p *Publish) decodeSlow(f Frame, v Version) error {
 
 // topicCode is Topic Name invalid for a name that is text but no topic.
 func topicCode(rule string) ReasonCode {
-	if rule == ruleWildcard {
+	if rule == ruleWildcard { // [MQTT-3.3.2-2]
 		return ReasonTopicNameInvalid
 	}
 	return ReasonMalformedPacket

@@ -49,9 +49,9 @@ func (s *Scanner) SetMaxPacketSize(n int) {
 	s.max = n
 }
 
-// SetVersion tells the version that CONNECT asked for. MQTT 3.1 lets DUP be set
-// in PUBREL, SUBSCRIBE and UNSUBSCRIBE; before, and in any other version, it
-// is refused.
+// SetVersion tells the version that CONNECT asked for. MQTT 3.1 leaves the
+// flags of most packets unused; before, and in any other version, reserved
+// flags are refused.
 func (s *Scanner) SetVersion(v Version) {
 	s.legal = &legalFirst
 	if v == V31 {

@@ -16,7 +16,8 @@ func ValidateUTF8(b []byte) error {
 }
 
 // ValidateTopicName checks a topic to publish to: not empty, at most 65,535
-// bytes of UTF-8, no U+0000 and no wildcard. The error is an *InvalidError.
+// bytes of UTF-8, no U+0000, no wildcard, and none of the control characters
+// and non-characters that SHOULD NOT be sent. The error is an *InvalidError.
 // [MQTT5 4.7.3]
 func ValidateTopicName(s string) error {
 	return textError("topic name", topicNameRule(viewBytes(s)))
@@ -49,11 +50,13 @@ func topicNameRule(b []byte) string {
 	case special && hasByte(b, 0):
 		return "holds U+0000 [MQTT-4.7.3-2]"
 	// [MQTT-3.3.2-2]
-	case special:
+	case special && (hasByte(b, '+') || hasByte(b, '#')):
 		return ruleWildcard
 	// [MQTT-1.5.4-1]
 	case !ascii && !utf8.Valid(b):
 		return "is not well-formed UTF-8 [MQTT-1.5.4-1]"
+	case special || !ascii:
+		return nameRule(b)
 	}
 	return ""
 }
@@ -61,7 +64,11 @@ func topicNameRule(b []byte) string {
 // topicFilterRule checks filter s. Shared subscriptions have rules of their own
 // in MQTT 5 only; in 3.x "$share" is a level like any other.
 func topicFilterRule(s string, v Version) string {
-	switch rule := utf8Rule(viewBytes(s)); {
+	rule := utf8Rule(viewBytes(s))
+	if rule == "" {
+		rule = nameRule(viewBytes(s))
+	}
+	switch {
 	// [MQTT-4.7.3-1]
 	case s == "":
 		return "must not be empty [MQTT-4.7.3-1]"

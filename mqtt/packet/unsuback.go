@@ -14,13 +14,17 @@ func (u *Unsuback) Append(dst []byte, v Version) ([]byte, error) {
 }
 
 // Decode reads f, an UNSUBACK of version v, into u, whose Codes array is used
-// again. The error is a *MalformedError.
+// again. In MQTT 5 too Codes may turn out empty, as some servers send none: the
+// caller, who knows how many filters were asked for, judges that. The error is
+// a *MalformedError.
 func (u *Unsuback) Decode(f Frame, v Version) error {
 	*u = Unsuback{Codes: u.Codes[:0]}
 	r := open(f, UNSUBACK, v)
 	u.PacketID = r.packetID()
 	if v == V5 {
 		r.properties(UNSUBACK, &u.Properties)
+	}
+	if v == V5 && r.left() > 0 {
 		u.Codes = r.codes(u.Codes, reasonsOf(UNSUBACK, v))
 	}
 	return r.close()

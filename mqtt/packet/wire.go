@@ -20,8 +20,10 @@ func firstByte(t Type) byte {
 	return byte(t) << 4
 }
 
-// legalFirst tells the first bytes a peer may send; legalFirst31 adds those of
-// MQTT 3.1, where a resent PUBREL, SUBSCRIBE or UNSUBSCRIBE has DUP set.
+// legalFirst tells the first bytes a peer may send. MQTT 3.1 does not use the
+// flags of any packet but PUBLISH, except that a resent PUBREL, SUBSCRIBE or
+// UNSUBSCRIBE has DUP set: legalFirst31 lets all of them through. So does
+// legalFirst in CONNECT, before the version is known; its decoder looks again.
 var legalFirst, legalFirst31 = legalFirstBytes()
 
 func legalFirstBytes() (all, v31 [256]bool) {
@@ -34,14 +36,12 @@ func legalFirstBytes() (all, v31 [256]bool) {
 		all[byte(PUBLISH)<<4|byte(flags)] = qos != 3 && !(dup && qos == 0)
 	}
 	v31 = all
-	for _, t := range []Type{PUBREL, SUBSCRIBE, UNSUBSCRIBE} {
-		v31[firstByte(t)|0x08] = true
+	for first := range 256 {
+		t := Type(first >> 4)
+		all[first] = all[first] || t == CONNECT
+		v31[first] = v31[first] || t != 0 && t != PUBLISH
 	}
 	return all, v31
-}
-
-func isLegalFirst(first byte, v Version) bool {
-	return legalFirst[first] || v == V31 && legalFirst31[first]
 }
 
 // firstByteRule says what is wrong with an illegal first byte.
@@ -118,7 +118,8 @@ func open(f Frame, t Type, v Version) reader {
 	switch {
 	case f.Type() != t:
 		r.failAt(-r.base, ReasonProtocolError, "packet is "+f.Type().String())
-	case !isLegalFirst(f.First, v):
+	case v == V31 && legalFirst31[f.First] || f.First == firstByte(t) || t == PUBLISH && legalFirst[f.First]:
+	default:
 		r.failAt(-r.base, ReasonMalformedPacket, firstByteRule(f.First))
 	}
 	return r
@@ -213,6 +214,18 @@ func (r *reader) text(what string) []byte {
 	return b
 }
 
+// name reads a UTF-8 Encoded String that names something: a client, a user, a
+// topic or a filter. Names may not hold what 1.5.4 says SHOULD NOT be there,
+// and a receiver may refuse; other texts, such as a Reason String, may.
+func (r *reader) name(what string) []byte {
+	start := r.off
+	b := r.text(what)
+	if rule := nameRule(b); rule != "" {
+		r.failAt(start, ReasonMalformedPacket, what+" "+rule)
+	}
+	return b
+}
+
 // packetID reads a Packet Identifier.
 func (r *reader) packetID() uint16 {
 	start := r.off
@@ -253,6 +266,19 @@ func utf8Rule(b []byte) string {
 	return ""
 }
 
+// nameRule says why b, which is UTF-8, may not be a name.
+func nameRule(b []byte) string {
+	for _, c := range string(b) {
+		switch {
+		case c < 0x20 || c >= 0x7f && c < 0xa0:
+			return "holds a control character [MQTT5 1.5.4]"
+		case c&0xfffe == 0xfffe || c >= 0xfdd0 && c <= 0xfdef:
+			return "holds a Unicode non-character [MQTT5 1.5.4]"
+		}
+	}
+	return ""
+}
+
 func hasByte(b []byte, c byte) bool {
 	for _, x := range b {
 		if x == c {
@@ -262,9 +288,9 @@ func hasByte(b []byte, c byte) bool {
 	return false
 }
 
-// scanText tells whether b is all ASCII, and whether it holds one of the bytes
-// 0, '+' and '#'. It looks at eight bytes at a time, because every PUBLISH
-// pays for it.
+// scanText tells whether b is all ASCII, and whether it holds a byte that a
+// topic name may not: a control character, '+', '#' or DEL. It looks at eight
+// bytes at a time, because every PUBLISH pays for it.
 func scanText(b []byte) (ascii, special bool) {
 	var high, hit uint64
 	for ; len(b) >= 8; b = b[8:] {
@@ -274,19 +300,21 @@ func scanText(b []byte) (ascii, special bool) {
 	}
 	for _, c := range b {
 		high |= uint64(c) & 0x80
-		if c == 0 || c == '+' || c == '#' {
+		if c < 0x20 || c == '+' || c == '#' || c == 0x7f {
 			hit = 1
 		}
 	}
 	return high == 0, hit != 0
 }
 
-// scanWord returns the high bits of w's bytes, and non-zero in hit when one of
-// them is 0, '+' or '#': (x-1)&^x has the high bit set for a zero byte.
+// scanWord returns the high bits of w's bytes, and a hit other than 0 when one
+// of them is special: (x-n)&^x has a high bit set when a byte of x is below n,
+// and x^c is zero where x is c.
 func scanWord(w uint64) (high, hit uint64) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	plus, hash := w^ones*'+', w^ones*'#'
-	return w & highs, ((w-ones)&^w | (plus-ones)&^plus | (hash-ones)&^hash) & highs
+	plus, hash, del := w^ones*'+', w^ones*'#', w^ones*0x7f
+	hit = (w-ones*0x20)&^w | (plus-ones)&^plus | (hash-ones)&^hash | (del-ones)&^del
+	return w & highs, hit & highs
 }
 
 // A writer appends one packet to dst. The first fault sticks.
@@ -350,6 +378,14 @@ func (w *writer) text(field, s string) {
 		w.fail(field, rule)
 	}
 	w.binary(field, viewBytes(s))
+}
+
+// name appends what [reader.name] reads.
+func (w *writer) name(field, s string) {
+	w.text(field, s)
+	if rule := nameRule(viewBytes(s)); rule != "" {
+		w.fail(field, rule)
+	}
 }
 
 // packetID appends a Packet Identifier.
