@@ -13,9 +13,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/mqttload/mqttload/internal/wire"
@@ -195,7 +197,7 @@ func (c *Client) handshake(ctx context.Context, hello []byte) error {
 	}
 	f, err := c.firstFrame()
 	if err != nil {
-		return fmt.Errorf("wait for CONNACK: %w", err)
+		return waitError(err)
 	}
 	c.acked = time.Since(start)
 	// [MQTT-3.2.0-1] The first packet from the server is CONNACK.
@@ -209,6 +211,19 @@ func (c *Client) handshake(ctx context.Context, hello []byte) error {
 		return fmt.Errorf("wait for CONNACK: %w", context.Cause(ctx))
 	}
 	return c.acceptConnack()
+}
+
+// waitError says what was waited for. A TLS alert begins with 0x15, which as
+// MQTT would be a CONNECT: the broker took our CONNECT for a bad TLS record.
+func waitError(err error) error {
+	var m *packet.MalformedError
+	switch {
+	case errors.As(err, &m) && m.Packet == packet.CONNECT:
+		return ErrWantsTLS
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return ErrNoConnack
+	}
+	return fmt.Errorf("wait for CONNACK: %w", err)
 }
 
 func (c *Client) firstFrame() (packet.Frame, error) {

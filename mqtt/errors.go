@@ -14,6 +14,10 @@ var (
 	ErrClosed = wire.ErrClosed
 	// ErrKeepAlive: the peer sent nothing within the keep-alive after a PINGREQ.
 	ErrKeepAlive = errors.New("keep alive: no answer from the broker")
+	// ErrNoConnack: the broker closed the connection instead of answering CONNECT.
+	ErrNoConnack = errors.New("the broker closed the connection without a CONNACK")
+	// ErrWantsTLS: the broker answered CONNECT with a TLS alert.
+	ErrWantsTLS = errors.New("the broker answered with a TLS alert: this port wants TLS")
 	// ErrWindowFull: a publish had to wait but its context has ended.
 	ErrWindowFull = errors.New("in-flight window full")
 )

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"syscall"
 
 	"github.com/mqttload/mqttload/internal/wire"
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -287,7 +288,8 @@ func EndOf(err error) string {
 		return ""
 	case errors.Is(err, wire.ErrClosed):
 		return "closed by this side"
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		// Whether the reader or a writer learns of it first is chance.
 		return "closed by the broker"
 	case errors.As(err, &de):
 		return de.Error()

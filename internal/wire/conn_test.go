@@ -230,4 +230,3 @@ func TestPeerGone(t *testing.T) {
 		}
 	})
 }
-

@@ -1,0 +1,208 @@
+package mqtttest
+
+import (
+	"net"
+	"sync"
+
+	"github.com/mqttload/mqttload/internal/wire"
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// Fake is a broker that does as it is told: it routes by exact topic, and its
+// fields let a test lose, repeat, swap or change what it delivers, refuse or
+// withhold acknowledgements, and cut connections. Set them before ServeConn.
+type Fake struct {
+	// Connack answers CONNECT; the zero value accepts.
+	Connack packet.Connack
+	// Deliver returns what reaches the subscribers in place of the n-th
+	// message (from 0) of the topic; nil delivers it as it is. p's slices are
+	// the callee's to keep.
+	Deliver func(n int, p packet.Publish) []packet.Publish
+	// Ack returns the reason code for the n-th message from one connection and
+	// whether to answer at all; nil answers success.
+	Ack func(n int, p *packet.Publish) (code packet.ReasonCode, answer bool)
+	// Suback returns the code for a filter; nil grants what was asked for.
+	Suback func(s packet.Subscription) packet.ReasonCode
+	// Hangup reports whether to cut the publisher's connection before its n-th
+	// message is handled; nil never does.
+	Hangup func(n int) bool
+
+	mu     sync.Mutex
+	subs   map[string][]*fakeConn
+	counts map[string]int
+}
+
+type fakeConn struct {
+	*wire.Conn
+	f      *Fake
+	v      packet.Version
+	qos    byte
+	id     uint16
+	nth    int
+	hungup bool
+}
+
+// ServeConn serves one client until its connection ends.
+func (f *Fake) ServeConn(nc net.Conn) {
+	c := &fakeConn{Conn: wire.New(nc, wire.Options{}), f: f, v: packet.V311}
+	defer c.end()
+	for !c.hungup {
+		if _, err := c.Fill(); err != nil {
+			return
+		}
+		for !c.hungup {
+			frame, ok, err := c.Next()
+			if err != nil {
+				return
+			}
+			if !ok {
+				break
+			}
+			if !c.handle(frame) {
+				return
+			}
+		}
+	}
+}
+
+// end closes after what was sent, or at once when told to hang up.
+func (c *fakeConn) end() {
+	if c.hungup {
+		_ = c.Close()
+		return
+	}
+	_ = c.Shutdown(wire.ErrClosed, patience)
+}
+
+// appender is any packet that can be sent.
+type appender interface {
+	Append(dst []byte, v packet.Version) ([]byte, error)
+}
+
+func (c *fakeConn) send(p appender) {
+	out := c.Begin()
+	b, err := p.Append(out, c.v)
+	if err != nil {
+		b = out
+	}
+	c.End(b)
+	_ = c.Flush()
+}
+
+func (c *fakeConn) handle(frame packet.Frame) bool {
+	switch frame.Type() {
+	case packet.CONNECT:
+		var p packet.Connect
+		if p.Decode(frame) != nil {
+			return false
+		}
+		c.v = p.Version
+		c.send(&c.f.Connack)
+		return !c.f.Connack.Code.IsError()
+	case packet.SUBSCRIBE:
+		return c.subscribe(frame)
+	case packet.PUBLISH:
+		return c.publish(frame)
+	case packet.PUBREC, packet.PUBREL:
+		var a packet.Ack
+		if a.Decode(frame, c.v) != nil {
+			return false
+		}
+		answer := packet.PUBREL
+		if frame.Type() == packet.PUBREL {
+			answer = packet.PUBCOMP
+		}
+		c.send(&packet.Ack{Type: answer, PacketID: a.PacketID})
+	case packet.PINGREQ:
+		c.End(packet.AppendPingresp(c.Begin()))
+		_ = c.Flush()
+	case packet.DISCONNECT:
+		return false
+	}
+	return true
+}
+
+func (c *fakeConn) subscribe(frame packet.Frame) bool {
+	var p packet.Subscribe
+	if p.Decode(frame, c.v) != nil {
+		return false
+	}
+	ack := packet.Suback{PacketID: p.PacketID}
+	c.f.mu.Lock()
+	for _, s := range p.Subscriptions {
+		code := packet.ReasonCode(s.QoS)
+		if c.f.Suback != nil {
+			code = c.f.Suback(s)
+		}
+		ack.Codes = append(ack.Codes, code)
+		if code.IsError() {
+			continue
+		}
+		c.qos = byte(code)
+		if c.f.subs == nil {
+			c.f.subs = make(map[string][]*fakeConn)
+			c.f.counts = make(map[string]int)
+		}
+		c.f.subs[s.Filter] = append(c.f.subs[s.Filter], c)
+	}
+	c.f.mu.Unlock()
+	c.send(&ack)
+	return true
+}
+
+func (c *fakeConn) publish(frame packet.Frame) bool {
+	var p packet.Publish
+	if p.Decode(frame, c.v) != nil {
+		return false
+	}
+	nth := c.nth
+	c.nth++
+	if c.f.Hangup != nil && c.f.Hangup(nth) {
+		c.hungup = true
+		return false
+	}
+	c.f.route(p)
+	if p.QoS == 0 {
+		return true
+	}
+	code, answer := packet.ReasonSuccess, true
+	if c.f.Ack != nil {
+		code, answer = c.f.Ack(nth, &p)
+	}
+	if answer {
+		typ := packet.PUBACK
+		if p.QoS == 2 {
+			typ = packet.PUBREC
+		}
+		c.send(&packet.Ack{Type: typ, PacketID: p.PacketID, Code: code})
+	}
+	return true
+}
+
+func (f *Fake) route(p packet.Publish) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	topic := string(p.Topic)
+	n := f.counts[topic]
+	if f.counts != nil {
+		f.counts[topic]++
+	}
+	p.Payload, p.Topic, p.RawProperties = append([]byte(nil), p.Payload...), []byte(topic), nil
+	out := []packet.Publish{p}
+	if f.Deliver != nil {
+		out = f.Deliver(n, p)
+	}
+	for _, sub := range f.subs[topic] {
+		for _, m := range out {
+			m.QoS = min(m.QoS, sub.qos)
+			m.PacketID = 0
+			if m.QoS > 0 {
+				if sub.id++; sub.id == 0 {
+					sub.id = 1
+				}
+				m.PacketID = sub.id
+			}
+			sub.send(&m)
+		}
+	}
+}
