@@ -107,6 +107,7 @@ type Case struct {
 	Warnings   []Warning   `json:"warnings"`
 	Bottleneck *Bottleneck `json:"bottleneck"`
 	CPU        CPU         `json:"cpu"`
+	IO         IO          `json:"io"`
 	Timeline   []Tick      `json:"timeline"`
 	// Window is the in-flight window per publisher that was in force:
 	// min(asked, Receive Maximum); WindowAsked is what the scenario asked for,
@@ -244,6 +245,15 @@ type Bottleneck struct {
 type CPU struct {
 	UserNS   int64 `json:"user_ns"`
 	SystemNS int64 `json:"system_ns"`
+}
+
+// IO is what all clients of the case read and wrote over the actual
+// iterations: calls and bytes on the wire, MQTT headers included and TLS not.
+type IO struct {
+	Reads        int64 `json:"reads"`
+	Writes       int64 `json:"writes"`
+	BytesRead    int64 `json:"bytes_read"`
+	BytesWritten int64 `json:"bytes_written"`
 }
 
 // Tick is one point of the timeline, relative to the case's start.
