@@ -37,14 +37,15 @@ type client struct {
 	wcRef   atomic.Pointer[wire.Conn]
 	started int64
 
-	version   packet.Version
-	maxPacket int // Maximum Packet Size of the client
-	sess      *session
-	will      *will
-	decoder   packet.PublishDecoder
-	aliases   []string // by Topic Alias
-	acks      *[]byte  // acknowledgements of this batch; nil when there are none
-	unsent    int      // of them those that free an identifier of the client
+	version    packet.Version
+	maxPacket  int // Maximum Packet Size of the client
+	sess       *session
+	will       *will
+	decoder    packet.PublishDecoder
+	ackDecoder packet.Ack
+	aliases    []string // by Topic Alias
+	acks       *[]byte  // acknowledgements of this batch; nil when there are none
+	unsent     int      // of them those that free an identifier of the client
 
 	done      chan struct{} // closed when the session is free for another connection
 	wakeCh    chan struct{}

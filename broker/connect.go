@@ -34,8 +34,7 @@ func (c *client) connect(f packet.Frame) error {
 		c.refuse(p.Version, code)
 		return errRefused
 	}
-	c.start(&p, present, assigned)
-	return nil
+	return c.start(&p, present, assigned)
 }
 
 // claimedVersion reads the protocol version of a CONNECT that may be malformed.
@@ -83,6 +82,8 @@ func (c *client) refuse(v packet.Version, code packet.ReasonCode) {
 // admit checks a well-formed CONNECT against what the broker offers.
 func (b *Broker) admit(p *packet.Connect) packet.ReasonCode {
 	switch {
+	case hasControl(p.ClientID), hasControl(p.Username), p.Will != nil && hasControl(p.Will.Topic):
+		return packet.ReasonMalformedPacket
 	case p.Version == packet.V5 && p.Properties.AuthMethod != nil:
 		return packet.ReasonBadAuthenticationMethod
 	case p.Will != nil && p.Will.QoS > b.maxQoS:
@@ -175,7 +176,7 @@ func (b *Broker) clientID(p *packet.Connect) string {
 }
 
 // start answers CONNECT and opens the session for messages.
-func (c *client) start(p *packet.Connect, present, assigned bool) {
+func (c *client) start(p *packet.Connect, present, assigned bool) error {
 	c.will = newWill(p.Will)
 	c.maxPacket = packet.MaxPacketSize
 	limit := c.b.cfg.MaxInflight
@@ -195,14 +196,18 @@ func (c *client) start(p *packet.Connect, present, assigned bool) {
 	if c.v5 {
 		ack.Properties = c.connackProperties(p, assigned)
 	}
-	// The only packet that could not be encoded is one with a wrong property.
 	connack, err := ack.Append(nil, c.version)
 	if err != nil {
-		c.b.logf("client %s: %v", c.name(), err)
+		return fmt.Errorf("answer CONNECT: %w", err)
+	}
+	// [MQTT-3.1.2-24]
+	if len(connack) > c.maxPacket {
+		return fmt.Errorf("answer CONNECT: %d bytes are over the client's Maximum Packet Size of %d", len(connack), c.maxPacket)
 	}
 	c.connected.Store(true)
 	c.sess.attach(c, connack, limit)
-	_ = c.wc.Flush()
+	_ = c.wc.Flush() // an error ends the next Fill too
+	return nil
 }
 
 // connackProperties tells an MQTT 5 client what differs from the defaults.

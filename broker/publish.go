@@ -24,13 +24,16 @@ func (c *client) onPublish(f packet.Frame) error {
 	if err != nil {
 		return err
 	}
-	switch p.QoS {
-	case 0:
-		return c.route0(topic)
-	case 1:
-		return c.route1(topic)
+	r := c.lookup(topic)
+	switch {
+	case r.control:
+		return &closeError{packet.ReasonMalformedPacket, "topic name with control characters"}
+	case p.QoS == 0:
+		return c.route0(r)
+	case p.QoS == 1:
+		return c.route1(r)
 	}
-	return c.route2(topic)
+	return c.route2(r)
 }
 
 // unwrap reads the properties: it resolves the Topic Alias and decides what is
@@ -83,29 +86,29 @@ func (c *client) resolveAlias(topic []byte) ([]byte, error) {
 	return topic, nil
 }
 
-func (c *client) route0(topic []byte) error {
+func (c *client) route0(r *route) error {
 	if err := c.makeRoom(); err != nil {
 		return err
 	}
-	c.publish(topic)
+	c.publish(r)
 	return nil
 }
 
-func (c *client) route1(topic []byte) error {
+func (c *client) route1(r *route) error {
 	if err := c.takeQuota(); err != nil {
 		return err
 	}
 	if err := c.makeRoom(); err != nil {
 		return err
 	}
-	c.publish(topic)
+	c.publish(r)
 	// [MQTT-4.3.2-4]
 	c.ack(packet.PUBACK, c.pub.PacketID)
 	c.unsent++
 	return nil
 }
 
-func (c *client) route2(topic []byte) error {
+func (c *client) route2(r *route) error {
 	in := &c.sess.inbound
 	if !in.has(c.pub.PacketID) {
 		if err := c.takeQuota(); err != nil {
@@ -115,7 +118,7 @@ func (c *client) route2(topic []byte) error {
 			return err
 		}
 		in.add(c.pub.PacketID)
-		c.publish(topic)
+		c.publish(r)
 	}
 	// [MQTT-4.3.3-8] [MQTT-4.3.3-10]
 	c.ack(packet.PUBREC, c.pub.PacketID)
@@ -133,50 +136,46 @@ func (c *client) takeQuota() error {
 
 // onAck handles PUBACK, PUBREC and PUBCOMP of a subscriber, PUBREL of a publisher.
 func (c *client) onAck(f packet.Frame) error {
-	var a packet.Ack
-	if err := a.Decode(f, c.version); err != nil {
+	if err := c.ackDecoder.Decode(f, c.version); err != nil {
 		return err
 	}
-	if a.Type == packet.PUBREL {
-		c.onPubrel(a.PacketID)
+	t, id, code := c.ackDecoder.Type, c.ackDecoder.PacketID, c.ackDecoder.Code
+	if t == packet.PUBREL {
+		c.onPubrel(id)
 		return nil
 	}
 	s := c.sess
 	c.hold(s)
 	s.acks++
-	slot := s.win.find(a.PacketID)
+	slot := s.win.find(id)
 	switch {
-	case a.Type == packet.PUBREC:
-		c.onPubrec(&a, slot)
+	case slot == nil && t == packet.PUBREC:
+		c.ackWith(packet.PUBREL, id, packet.ReasonPacketIdentifierNotFound)
 	case slot == nil:
 		// Of an earlier connection, or nonsense: there is nothing to answer.
-	case a.Type == packet.PUBACK && slot.state == awaitPuback,
-		a.Type == packet.PUBCOMP && slot.state == awaitPubcomp:
+	case t == packet.PUBACK && slot.state == awaitPuback,
+		t == packet.PUBCOMP && slot.state == awaitPubcomp,
+		// [MQTT-4.3.3-3]
+		t == packet.PUBREC && slot.state == awaitPubrec && code.IsError():
 		c.finish(slot)
+	case t == packet.PUBREC && slot.state != awaitPuback:
+		c.onPubrec(id, slot)
 	default:
-		return &closeError{packet.ReasonProtocolError, a.Type.String() + " does not answer what was sent"}
+		return &closeError{packet.ReasonProtocolError, t.String() + " does not answer what was sent"}
 	}
 	return nil
 }
 
 // onPubrec goes on with the second half of a QoS 2 exchange.
-func (c *client) onPubrec(a *packet.Ack, slot *slot) {
+func (c *client) onPubrec(id uint16, slot *slot) {
 	s := c.sess
-	switch {
-	case slot == nil || slot.state == awaitPuback:
-		c.ackWith(packet.PUBREL, a.PacketID, packet.ReasonPacketIdentifierNotFound)
-	case a.Code.IsError():
-		// [MQTT-4.3.3-3]
-		c.finish(slot)
-	default:
-		if slot.state == awaitPubrec {
-			slot.state = awaitPubcomp
-			s.bytes -= s.win.released(a.PacketID)
-			c.freed = c.freed || len(s.waiters) > 0
-		}
-		// [MQTT-4.3.3-4]
-		c.ack(packet.PUBREL, a.PacketID)
+	if slot.state == awaitPubrec {
+		slot.state = awaitPubcomp
+		s.bytes -= s.win.released(id)
+		c.freed = c.freed || len(s.waiters) > 0
 	}
+	// [MQTT-4.3.3-4]
+	c.ack(packet.PUBREL, id)
 }
 
 // finish frees an identifier towards the client and sends what waited for it.

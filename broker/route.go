@@ -35,13 +35,14 @@ func (s *shared) pick() *target {
 // route is everybody who gets the messages of one topic from one publisher.
 type route struct {
 	topic   string
+	control bool // the topic has control characters
 	targets []target
 	shares  []shared
 }
 
 // resolve finds the route of topic for messages of the session self.
 func (t *tree) resolve(topic string, self *session) *route {
-	r := &route{topic: topic}
+	r := &route{topic: topic, control: hasControl(topic)}
 	index := map[*session]int{}
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -111,19 +111,28 @@ func (r *router) report() {
 	r.in, r.sent, r.dropped, r.oversize = 0, 0, 0, 0
 }
 
-// publish delivers the message in r to everybody who has subscribed to topic.
-func (r *router) publish(topic []byte) {
-	r.msg = nil
-	if r.pub.Retain {
-		// Before the subscribers are looked up: who subscribes meanwhile must get
-		// it one way or the other.
-		r.release()
-		r.retain(topic)
+// lookup finds the route of a topic.
+func (r *router) lookup(topic []byte) *route {
+	if rt := r.routes.current(&r.b.subs, topic); rt != nil {
+		return rt
 	}
-	r.route = r.routes.current(&r.b.subs, topic)
-	if r.route == nil {
+	r.release()
+	return r.routes.find(&r.b.subs, topic, r.self)
+}
+
+// publish delivers the message in r to everybody on the route that lookup has
+// found, or on a newer one.
+func (r *router) publish(rt *route) {
+	r.msg, r.route = nil, rt
+	if r.pub.Retain {
+		// Before the subscribers are settled: who subscribes meanwhile must get it
+		// one way or the other.
 		r.release()
-		r.route = r.routes.find(&r.b.subs, topic, r.self)
+		r.retain()
+	}
+	if r.routes.version != r.b.subs.version.Load() {
+		r.release()
+		r.route = r.routes.find(&r.b.subs, viewOf(rt.topic), r.self)
 	}
 	for i := range r.route.targets {
 		r.deliver(&r.route.targets[i])
@@ -136,22 +145,22 @@ func (r *router) publish(topic []byte) {
 }
 
 // retain stores or, with an empty payload, removes. [MQTT-3.3.1-5] [MQTT-3.3.1-6]
-func (r *router) retain(topic []byte) {
+func (r *router) retain() {
 	if len(r.pub.Payload) == 0 {
-		r.b.retained.remove(string(topic))
+		r.b.retained.remove(r.route.topic)
 		return
 	}
-	if !r.b.retained.set(r.message(string(topic))) {
+	if !r.b.retained.set(r.message()) {
 		r.b.count.refusedRetained.Add(1)
 	}
 }
 
 // message copies the message to be kept.
-func (r *router) message(topic string) *message {
+func (r *router) message() *message {
 	if r.msg != nil {
 		return r.msg
 	}
-	m := &message{topic: topic, payload: append([]byte(nil), r.pub.Payload...), qos: r.pub.QoS}
+	m := &message{topic: r.route.topic, payload: append([]byte(nil), r.pub.Payload...), qos: r.pub.QoS}
 	if len(r.props) > 0 {
 		m.props = appendWithout(nil, r.props, idMessageExpiry)
 	}
@@ -174,52 +183,64 @@ func (r *router) deliver(t *target) {
 		r.enqueue(s, t, qos, retain)
 		return
 	}
-	o := outgoing{qos: qos, retain: retain, v5: r.to.v5, ids: t.ids, expiry: -1}
-	copied := r.body != nil && r.v5 == o.v5 && qos == r.pub.QoS && len(t.ids) == 0
-	if !copied {
-		o.topic, o.payload, o.props = r.route.topic, r.pub.Payload, r.props
-	}
-	if r.tooLarge(&o, copied) {
-		r.oversize++
-		return
-	}
-	if qos > 0 {
-		o.id = s.win.take(awaitAck(qos))
-		if s.keep {
-			m := r.message(r.route.topic)
-			s.bytes += m.size()
-			s.win.keep(o.id, delivery{msg: m, ids: t.ids, cost: m.size(), qos: qos, retain: retain})
-		}
-	}
-	r.mark()
-	if copied {
-		r.copy(&o)
+	if r.body != nil && r.v5 == r.to.v5 && qos == r.pub.QoS && len(t.ids) == 0 {
+		r.forward(s, t, retain)
 	} else {
-		r.out = o.append(r.out)
+		r.encode(s, t, qos, retain)
 	}
-	r.sent++
 	if len(r.out) >= wire.HighWater {
 		r.jam(s)
 	}
 }
 
-// copy appends the packet as it came, but for the first byte and the identifier.
-func (r *router) copy(o *outgoing) {
-	out := appendVarint(append(r.out, publishByte(false, o.qos, o.retain)), len(r.body))
+// forward appends the packet as it came, but for the first byte and the
+// identifier: most messages are equal on both sides.
+func (r *router) forward(s *session, t *target, retain bool) {
+	n := len(r.body)
+	if 1+varintSize(n)+n > r.to.maxPacket {
+		r.oversize++
+		return
+	}
+	r.mark()
+	out := appendVarint(append(r.out, publishByte(false, r.pub.QoS, retain)), n)
 	at := len(out) + 2 + len(r.route.topic)
 	out = append(out, r.body...)
-	if o.qos > 0 {
-		binary.BigEndian.PutUint16(out[at:], o.id)
+	if r.pub.QoS > 0 {
+		binary.BigEndian.PutUint16(out[at:], r.take(s, t, r.pub.QoS, retain))
 	}
 	r.out = out
+	r.sent++
 }
 
-// tooLarge applies the subscriber's Maximum Packet Size. [MQTT-3.1.2-24]
-func (r *router) tooLarge(o *outgoing, copied bool) bool {
-	if copied {
-		return 1+varintSize(len(r.body))+len(r.body) > r.to.maxPacket
+// encode appends the message in the subscriber's version.
+func (r *router) encode(s *session, t *target, qos byte, retain bool) {
+	o := outgoing{
+		topic: r.route.topic, payload: r.pub.Payload, props: r.props, ids: t.ids,
+		expiry: -1, qos: qos, retain: retain, v5: r.to.v5,
 	}
-	return o.size() > r.to.maxPacket
+	// [MQTT-3.1.2-24]
+	if o.size() > r.to.maxPacket {
+		r.oversize++
+		return
+	}
+	r.mark()
+	if qos > 0 {
+		o.id = r.take(s, t, qos, retain)
+	}
+	r.out = o.append(r.out)
+	r.sent++
+}
+
+// take gives the message an identifier and, for a session that outlives its
+// connection, keeps a copy.
+func (r *router) take(s *session, t *target, qos byte, retain bool) uint16 {
+	id := s.win.take(awaitAck(qos))
+	if s.keep {
+		m := r.message()
+		s.bytes += m.size()
+		s.win.keep(id, delivery{msg: m, ids: t.ids, cost: m.size(), qos: qos, retain: retain})
+	}
+	return id
 }
 
 // enqueue keeps the message for a session that cannot take it now. QoS 0
@@ -228,7 +249,7 @@ func (r *router) enqueue(s *session, t *target, qos byte, retain bool) {
 	if qos == 0 || r.to == nil && !s.keep {
 		return
 	}
-	m := r.message(r.route.topic)
+	m := r.message()
 	d := delivery{msg: m, ids: t.ids, cost: m.size(), qos: qos, retain: retain}
 	if !s.enqueue(&r.b.cfg, d) {
 		r.dropped++

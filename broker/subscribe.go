@@ -14,6 +14,11 @@ func (c *client) onSubscribe(f packet.Frame) error {
 	if err := p.Decode(f, c.version); err != nil {
 		return err
 	}
+	for i := range p.Subscriptions {
+		if err := refuseControl("topic filter", p.Subscriptions[i].Filter); err != nil {
+			return err
+		}
+	}
 	if err := c.makeRoom(); err != nil {
 		return err
 	}
@@ -28,9 +33,14 @@ func (c *client) onSubscribe(f packet.Frame) error {
 		ack.Codes = append(ack.Codes, code)
 		items = append(items, found...)
 	}
-	out, err := ack.Append(c.appendAcks(c.out), c.version)
+	before := c.appendAcks(c.out)
+	out, err := ack.Append(before, c.version)
 	if err != nil {
 		return &closeError{packet.ReasonImplementationSpecificError, err.Error()}
+	}
+	// [MQTT-3.1.2-24]
+	if len(out)-len(before) > c.maxPacket {
+		return &closeError{packet.ReasonPacketTooLarge, "SUBACK is over the client's Maximum Packet Size"}
 	}
 	for _, d := range items {
 		s.bytes += d.cost
@@ -91,6 +101,9 @@ func (c *client) retainedFor(sub *subscription, now int64) []delivery {
 func (c *client) onUnsubscribe(f packet.Frame) error {
 	var p packet.Unsubscribe
 	if err := p.Decode(f, c.version); err != nil {
+		return err
+	}
+	if err := refuseControl("topic filter", p.Filters...); err != nil {
 		return err
 	}
 	c.release()

@@ -37,7 +37,7 @@ func (b *Broker) publishWills(wills []*will) {
 	for _, w := range wills {
 		r := router{b: b, pub: w.pub, props: w.pub.RawProperties}
 		r.scan = scanProperties(r.props)
-		r.publish([]byte(w.topic))
+		r.publish(r.lookup(viewOf(w.topic)))
 		r.flush()
 	}
 }
