@@ -1,0 +1,128 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// caseRun gathers the launches of one case.
+type caseRun struct {
+	*scenarios.Case
+	x       *Executor
+	index   int
+	payload []byte
+	errs    errorSet
+	begun   bool
+	failed  bool
+	start   int64
+
+	iterations []result.Iteration
+	delivery   result.Delivery
+	clients    result.Clients
+	cpu        result.CPU
+	io         result.IO
+	timeline   []result.Tick
+	warnings   []result.Warning
+	legs       legs
+	window     int
+	busy       time.Duration // elapsed time of the actual iterations
+}
+
+func newCaseRun(x *Executor, index int, c *scenarios.Case) *caseRun {
+	return &caseRun{Case: c, x: x, index: index, payload: payloadBytes(c.Payload)}
+}
+
+// launch runs one launch and reports it.
+func (c *caseRun) launch(ctx context.Context, n int) error {
+	if !c.begun {
+		c.begun, c.start = true, c.x.clock()
+	}
+	if o := c.x.cfg.Observer; o != nil {
+		o.LaunchStart(c.Case, c.index, n)
+	}
+	err := c.iterate(ctx, n)
+	if err != nil {
+		c.failed = true
+		c.errs.add(kindOf(err), reasonOf(err), err.Error())
+	}
+	if o := c.x.cfg.Observer; o != nil {
+		o.LaunchDone(c.index, c.result())
+	}
+	return err
+}
+
+// iterate runs the warm-up and the actual iterations over connections that are
+// made once, or anew for each.
+func (c *caseRun) iterate(ctx context.Context, launch int) error {
+	var s *session
+	defer func() {
+		if s != nil {
+			s.close()
+		}
+	}()
+	total := c.Load.Warmup + c.Load.Iterations
+	for i := 0; i < total && ctx.Err() == nil; i++ {
+		if s != nil && c.Load.FreshIterations {
+			s.close()
+			s = nil
+		}
+		if s == nil {
+			var err error
+			if s, err = openSession(ctx, c); err != nil {
+				return err
+			}
+		}
+		it := iteration{session: s, launch: launch, stage: result.StageWarmup, index: i + 1}
+		if i >= c.Load.Warmup {
+			it.stage, it.index = result.StageActual, i+1-c.Load.Warmup
+		}
+		if err := it.run(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes an iteration that has ended into the case.
+func (c *caseRun) add(it result.Iteration, d result.Delivery) {
+	c.iterations = append(c.iterations, it)
+	if it.Stage == result.StageActual {
+		c.delivery.Add(d)
+		c.busy += time.Duration(it.ElapsedNS)
+	}
+	if o := c.x.cfg.Observer; o != nil {
+		o.Iteration(c.Case, it)
+	}
+}
+
+// result is the case's result so far.
+func (c *caseRun) result() *result.Case {
+	r := &result.Case{
+		ID: c.ID, Params: c.Params,
+		Iterations: append([]result.Iteration(nil), c.iterations...),
+		Summary:    result.Summarize(c.iterations, c.Load.OperationsPerMessage),
+		Latency:    c.legs.latency(),
+		Delivery:   c.delivery, Clients: c.clients, CPU: c.cpu, IO: c.io,
+		Errors:   c.errs.list(),
+		Warnings: append([]result.Warning(nil), c.warnings...),
+		Timeline: append([]result.Tick(nil), c.timeline...),
+		Window:   c.window, WindowAsked: c.Load.Inflight, OperationsPerMessage: c.Load.OperationsPerMessage,
+	}
+	r.Delivery.CountsOnly = len(c.payload) < stampSize
+	r.Bottleneck = c.bottleneck(r)
+	r.Warnings = append(r.Warnings, result.Analyze(*r)...)
+	return r
+}
+
+// warn adds a warning once.
+func (c *caseRun) warn(code, message, hint string) {
+	for _, w := range c.warnings {
+		if w.Code == code && w.Message == message {
+			return
+		}
+	}
+	c.warnings = append(c.warnings, result.Warning{Code: code, Message: message, Hint: hint})
+}

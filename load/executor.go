@@ -1,0 +1,132 @@
+// Package load is the engine: it runs cases. A case connects publishers and
+// subscribers, warms up, measures, drains and disconnects; what comes out is
+// one [result.Case]. The engine drives sockets and the clock only through what
+// its [Config] gives it, so that a whole run can take place on virtual time.
+// It prints nothing and formats nothing.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// DialFunc opens a byte stream, as (*net.Dialer).DialContext does. source is
+// the local address to connect from, or "".
+type DialFunc func(ctx context.Context, network, address, source string) (net.Conn, error)
+
+// Config is what the engine needs from outside. RunID is required.
+type Config struct {
+	// RunID tells this run's messages, topics and clients from others'. Its
+	// characters must be allowed in a client id.
+	RunID string
+	// Dial opens connections; nil is a net.Dialer, which sets TCP_NODELAY.
+	Dial DialFunc
+	// Clock returns monotonic nanoseconds; nil is the process's own clock.
+	Clock func() int64
+	// CPU returns the process's CPU time so far; nil asks the system.
+	CPU func() (user, system time.Duration)
+	// Observer is told how the run goes; nil is nobody.
+	Observer Observer
+	// Embedded says that the broker runs in this process, so that the CPU
+	// time and the cores are its own as well.
+	Embedded bool
+}
+
+// Observer is told how the run goes, from one goroutine.
+type Observer interface {
+	// Connected is called once, after the first connection of the run.
+	Connected(t result.Target)
+	// LaunchStart is called before launch (from 1) of case index (from 0).
+	LaunchStart(c *scenarios.Case, index, launch int)
+	// Iteration is called after each iteration.
+	Iteration(c *scenarios.Case, it result.Iteration)
+	// LaunchDone is called after each launch with the case's result so far.
+	LaunchDone(index int, r *result.Case)
+}
+
+// Executor runs cases.
+type Executor struct {
+	cfg     Config
+	clock   func() int64
+	sweeper *mqtt.Sweeper
+	serial  int  // counts sessions over the run
+	told    bool // somebody has connected, and Observer.Connected has been called
+}
+
+// ErrNothingReceived: an iteration sent messages and got none back. Going on
+// would measure nothing.
+var ErrNothingReceived = errors.New("nothing received")
+
+// New makes an Executor.
+func New(cfg Config) *Executor {
+	x := &Executor{cfg: cfg, clock: cfg.Clock}
+	if x.clock == nil {
+		base := time.Now()
+		x.clock = func() int64 { return int64(time.Since(base)) }
+	}
+	if x.cfg.Dial == nil {
+		x.cfg.Dial = dialNet
+	}
+	if x.cfg.CPU == nil {
+		x.cfg.CPU = cpuTime
+	}
+	return x
+}
+
+// Run runs the launches of the cases in turns, so that drift of the machine or
+// the broker meets all cases alike, and returns one result per case that was
+// begun, in the cases' order. When ctx ends it stops sending, drains, and
+// returns what there is with ctx's cause. A case that fails carries its errors
+// in its result and does not keep the others from running; the returned error
+// is then the first such failure.
+func (x *Executor) Run(ctx context.Context, cases []scenarios.Case) ([]result.Case, error) {
+	x.sweeper = mqtt.NewSweeper()
+	defer x.sweeper.Stop()
+	runs := make([]*caseRun, len(cases))
+	for i := range cases {
+		runs[i] = newCaseRun(x, i, &cases[i])
+	}
+	var first error
+	for launch := 1; ctx.Err() == nil; launch++ {
+		more := false
+		for _, c := range runs {
+			if launch > c.Load.Launches || c.failed || ctx.Err() != nil {
+				continue
+			}
+			more = true
+			err := c.launch(ctx, launch)
+			if err != nil && first == nil {
+				first = fmt.Errorf("%s: %w", c.ID, err)
+			}
+			var ce *connectError
+			if errors.As(err, &ce) && !x.told {
+				// Nobody has ever got through: the other cases would not either.
+				return collect(runs), first
+			}
+		}
+		if !more {
+			break
+		}
+	}
+	if err := context.Cause(ctx); err != nil {
+		first = err
+	}
+	return collect(runs), first
+}
+
+func collect(runs []*caseRun) []result.Case {
+	var out []result.Case
+	for _, c := range runs {
+		if c.begun {
+			out = append(out, *c.result())
+		}
+	}
+	return out
+}

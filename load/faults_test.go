@@ -1,0 +1,279 @@
+package load_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mqttload/mqttload/internal/mqtttest"
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// against runs one case of 60,000 messages in one iteration against f, in
+// virtual time, over pipes.
+func against(t *testing.T, f *mqtttest.Fake, change func(*scenarios.Case)) (*result.Case, error) {
+	t.Helper()
+	dial := func(context.Context, string, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		go f.ServeConn(far)
+		return near, nil
+	}
+	c := testCase(1, 100, packet.V5)
+	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
+	c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 1, 60_000
+	if change != nil {
+		change(&c)
+	}
+	results, err := load.New(load.Config{RunID: "r1", Dial: dial}).Run(t.Context(), []scenarios.Case{c})
+	r := &results[0]
+	if e := r.Delivery.Check(); e != nil {
+		t.Error(e)
+	}
+	return r, err
+}
+
+func keep(p packet.Publish) []packet.Publish { return []packet.Publish{p} }
+
+// TestKnownFaults injects one kind of fault into 60,000 messages and expects
+// exact figures.
+func TestKnownFaults(t *testing.T) {
+	var held packet.Publish
+	for name, tt := range map[string]struct {
+		fake *mqtttest.Fake
+		want result.Delivery
+	}{
+		"none": {&mqtttest.Fake{}, result.Delivery{Acked: 60_000, Received: 60_000, Delivered: 60_000}},
+		"drop each 1,000th": {
+			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+				if n%1000 == 999 {
+					return nil
+				}
+				return keep(p)
+			}},
+			result.Delivery{Acked: 60_000, Received: 59_940, Delivered: 59_940, Lost: 60},
+		},
+		"duplicate each 100th": {
+			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+				if n%100 == 99 {
+					return []packet.Publish{p, p}
+				}
+				return keep(p)
+			}},
+			result.Delivery{Acked: 60_000, Received: 60_600, Delivered: 60_000, Duplicated: 600},
+		},
+		"swap the pairs of the first 1,000": {
+			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+				if n < 1000 && n%2 == 0 {
+					held = p
+					return nil
+				}
+				if n < 1000 {
+					return []packet.Publish{p, held}
+				}
+				return keep(p)
+			}},
+			result.Delivery{Acked: 60_000, Received: 60_000, Delivered: 60_000, Reordered: 500},
+		},
+		"flip a byte each 500th, truncate each 700th": {
+			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+				switch {
+				case n%700 == 699:
+					p.Payload = p.Payload[:50]
+				case n%500 == 499:
+					p.Payload[50] ^= 1
+				}
+				return keep(p)
+			}},
+			// 120 flipped and 85 truncated, of which 17 are both.
+			result.Delivery{Acked: 60_000, Received: 60_000, Delivered: 60_000, Corrupted: 188},
+		},
+		"foreign": {
+			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+				if n%6000 != 0 {
+					return keep(p)
+				}
+				a, empty, junk := p, p, p
+				a.Payload, empty.Payload, junk.Payload = []byte("a"), nil, make([]byte, 1<<20)
+				return []packet.Publish{a, p, empty, junk}
+			}},
+			result.Delivery{Acked: 60_000, Received: 60_000, Delivered: 60_000, Foreign: 30},
+		},
+		"quota exceeded each 10th": {
+			&mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) {
+				if n%10 == 9 {
+					return packet.ReasonQuotaExceeded, true
+				}
+				return 0, true
+			}},
+			result.Delivery{Acked: 54_000, Nacked: 6_000, Received: 60_000, Delivered: 60_000},
+		},
+		"five acknowledgements never come": {
+			&mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) { return 0, n%10_000 != 77 || n > 50_000 }},
+			result.Delivery{Acked: 59_995, Received: 60_000, Delivered: 60_000},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, err := against(t, tt.fake, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tt.want.Scheduled, tt.want.Sent, tt.want.Expected = 60_000, 60_000, 60_000
+				if r.Delivery != tt.want {
+					t.Errorf("got  %+v\nwant %+v", r.Delivery, tt.want)
+				}
+				if n := tt.want.Nacked; n > 0 && (len(r.Errors) != 1 || r.Errors[0].Count != n || r.Errors[0].Reason != "Quota exceeded") {
+					t.Errorf("errors %+v", r.Errors)
+				}
+			})
+		})
+	}
+}
+
+// TestNothingReceived: a broker that swallows everything is a loud failure,
+// after the drain time and not later.
+func TestNothingReceived(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		r, err := against(t, &mqtttest.Fake{Deliver: func(int, packet.Publish) []packet.Publish { return nil }}, nil)
+		if err == nil || !strings.Contains(err.Error(), "nothing received: of 100 messages none came back within the drain time of 5s") {
+			t.Errorf("got %v", err)
+		}
+		if d := r.Delivery; d.Scheduled != 60_000 || d.Sent != 100 || d.Unsent != 59_900 || d.Lost != 100 || r.Summary.MeanNS != nil {
+			t.Errorf("%+v %+v", d, r.Summary)
+		}
+		if d := time.Since(began); d > 6*time.Second {
+			t.Errorf("took %s", d)
+		}
+	})
+}
+
+// TestLateIsNotANewDelivery: what comes after its iteration was given up is
+// late, and the next iteration's figures are its own.
+func TestLateIsNotANewDelivery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var held []packet.Publish
+		f := &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+			switch {
+			case n >= 990 && n < 1000:
+				held = append(held, p)
+				return nil
+			case n == 1000:
+				return append(held, p)
+			}
+			return keep(p)
+		}}
+		r, err := against(t, f, func(c *scenarios.Case) { c.QoS, c.Load.Messages, c.Load.Iterations = 0, 1000, 2 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := r.Delivery; d.Lost != 10 || d.Late != 10 || d.Delivered != 1990 || d.Duplicated+d.Foreign != 0 {
+			t.Errorf("%+v", d)
+		}
+		if a, b := r.Iterations[0], r.Iterations[1]; !a.Stalled || a.Lost != 10 || b.Stalled || b.Received != 1000 {
+			t.Errorf("%+v\n%+v", a, b)
+		}
+	})
+}
+
+// TestSubscriptionRefused fails before any load.
+func TestSubscriptionRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := against(t, &mqtttest.Fake{Suback: func(packet.Subscription) packet.ReasonCode { return packet.ReasonNotAuthorized }}, nil)
+		if err == nil || !strings.Contains(err.Error(), `subscription "t/r1/1" refused: Not authorized (0x87)`) || !load.Unreachable(err) {
+			t.Errorf("got %v", err)
+		}
+		if r.Delivery.Sent != 0 {
+			t.Errorf("%d sent", r.Delivery.Sent)
+		}
+	})
+}
+
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := against(t, &mqtttest.Fake{Connack: packet.Connack{Code: packet.ReasonBadUserNameOrPassword}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "connect mqtt://h:1883: refused by the broker: Bad User Name or Password (0x86)") || !load.Unreachable(err) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestPacketTooLarge is refused here, before an id is used or a byte is sent.
+func TestPacketTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limit := uint32(50)
+		r, err := against(t, &mqtttest.Fake{Connack: packet.Connack{Properties: packet.Properties{MaximumPacketSize: &limit}}}, nil)
+		if err == nil || !strings.Contains(err.Error(), "packet of 113 B is larger than the broker's maximum of 50 B") || !load.Unreachable(err) {
+			t.Errorf("got %v", err)
+		}
+		if r.Delivery.Sent != 0 {
+			t.Errorf("%d sent", r.Delivery.Sent)
+		}
+	})
+}
+
+// TestHangup: a connection that is lost in mid-run ends its pair at once, is
+// counted, and leaves the other pairs alone.
+func TestHangup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		cut := false
+		f := &mqtttest.Fake{Hangup: func(n int) bool {
+			if n == 500 && !cut {
+				cut = true
+				return true
+			}
+			return false
+		}}
+		r, err := against(t, f, func(c *scenarios.Case) { c.Load.Pairs, c.Load.Messages, c.Load.Iterations = 4, 4000, 2 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := r.Delivery
+		if r.Clients.Lost != 1 || d.Scheduled != 8000 || d.Sent+d.Unsent != 8000 || d.Delivered < 3*1000+500 {
+			t.Errorf("clients %+v delivery %+v", r.Clients, d)
+		}
+		if len(r.Errors) != 1 || r.Errors[0].Kind != "disconnect" || r.Errors[0].Reason != "closed by the broker" {
+			t.Errorf("errors %+v", r.Errors)
+		}
+		if d := time.Since(began); d > time.Second {
+			t.Errorf("took %s", d)
+		}
+	})
+}
+
+// TestInterrupt: an ended context stops the sending, drains, and returns what
+// there is.
+func TestInterrupt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		f := &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+			if n == 5000 {
+				cancel()
+			}
+			return keep(p)
+		}}
+		dial := func(context.Context, string, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			go f.ServeConn(far)
+			return near, nil
+		}
+		c := testCase(1, 100, packet.V5)
+		c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
+		c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 3, 60_000
+		results, err := load.New(load.Config{RunID: "r1", Dial: dial}).Run(ctx, []scenarios.Case{c})
+		if err == nil || len(results) != 1 {
+			t.Fatalf("%v, %d results", err, len(results))
+		}
+		d := results[0].Delivery
+		if d.Sent < 5000 || d.Sent > 6000 || d.Delivered != d.Sent || d.Unsent != 60_000-d.Sent {
+			t.Errorf("%+v", d)
+		}
+	})
+}

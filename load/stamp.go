@@ -1,0 +1,59 @@
+package load
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+)
+
+// stampSize is how many bytes of a payload the ledger needs: run tag, stream
+// and sequence number. A shorter payload is only counted.
+const stampSize = 8
+
+const (
+	seqBits    = 24
+	streamBits = 20
+	tagBits    = 64 - seqBits - streamBits
+
+	// maxStreams is how many streams one run can tell apart.
+	maxStreams = 1 << streamBits
+)
+
+// stamp is the head of every message, big endian: 20 bits of run tag, 20 of
+// stream, the low 24 of the sequence number. The receiver knows the rest of
+// the sequence number from what it expects, for a window is at most 65,535.
+type stamp uint64
+
+// newTag makes the tag by which messages of other runs, and of this run's
+// earlier sessions, are told apart.
+func newTag(runID string, session int) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%d", runID, session)
+	// FNV's last bytes hardly reach its high bits: mix them (MurmurHash3's finalizer).
+	x := h.Sum64()
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x >> (64 - tagBits)
+}
+
+func newStamp(tag uint64, stream uint32) stamp {
+	return stamp(tag<<(seqBits+streamBits) | uint64(stream)<<seqBits)
+}
+
+// put writes the stamp of sequence number seq over p's first bytes.
+func (s stamp) put(p []byte, seq uint64) {
+	binary.BigEndian.PutUint64(p, uint64(s)|seq&(1<<seqBits-1))
+}
+
+// take reads a stamp. ok is false when the message is not of s's run and
+// stream. The sequence number is the one nearest to next that fits.
+func (s stamp) take(p []byte, next uint64) (seq uint64, ok bool) {
+	v := binary.BigEndian.Uint64(p)
+	if v&^(1<<seqBits-1) != uint64(s) {
+		return 0, false
+	}
+	// The sign extension of the 24-bit difference is the distance from next.
+	d := int64((v-next)<<(64-seqBits)) >> (64 - seqBits)
+	seq = next + uint64(d)
+	return seq, d >= 0 || next >= uint64(-d)
+}
