@@ -122,8 +122,8 @@ func (c *Connect) Decode(f Frame) error {
 	}
 	c.CleanStart = flags&connectCleanStart != 0
 	c.KeepAlive = r.uint16("Keep Alive")
-	if c.Version == V5 && orphanAuthData(r.properties(CONNECT, &c.Properties)) {
-		r.fail(ReasonProtocolError, ruleAuthData)
+	if c.Version == V5 {
+		r.properties(CONNECT, &c.Properties)
 	}
 	c.decodePayload(&r, flags)
 	return r.close()

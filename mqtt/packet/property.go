@@ -182,6 +182,9 @@ func (r *reader) propertyList(t Type, dst *Properties) (seen uint64) {
 			dst.set(p)
 		}
 	}
+	if t == CONNECT && seen>>idAuthData&1 != 0 && seen>>idAuthMethod&1 == 0 {
+		r.fail(ReasonProtocolError, "Authentication Data without an Authentication Method [MQTT5 3.1.2.11.10]")
+	}
 	return seen
 }
 
@@ -356,12 +359,8 @@ func (w *writer) checkProperties(t Type, start int) {
 		return
 	}
 	r := reader{body: w.dst[start:], pkt: w.pkt}
-	seen := r.propertyList(t, nil)
-	switch {
-	case r.err != nil:
+	if r.propertyList(t, nil); r.err != nil {
 		w.fail("properties", r.err.Rule)
-	case t == CONNECT && orphanAuthData(seen):
-		w.fail("properties", ruleAuthData)
 	}
 }
 
@@ -376,13 +375,6 @@ func (w *writer) properties(t Type, p *Properties) {
 	if w.err == nil {
 		w.patchLength(at)
 	}
-}
-
-const ruleAuthData = "Authentication Data without an Authentication Method"
-
-// orphanAuthData tells Authentication Data without a method. [MQTT5 3.1.2.11.10]
-func orphanAuthData(seen uint64) bool {
-	return seen>>idAuthData&1 != 0 && seen>>idAuthMethod&1 == 0
 }
 
 // AppendProperties appends the properties in p that make up a packet of type t

@@ -71,3 +71,69 @@ func readVectors(t testing.TB, name string) (all []vector) {
 	}
 	return all
 }
+
+// TestVectors decodes what mosquitto's own test suite sends. A vector that must
+// end the connection may be legal bytes at the wrong time, so that only those
+// that must leave it open say something here.
+func TestVectors(t *testing.T) {
+	vectors := append(readVectors(t, "client.jsonl"), readVectors(t, "broker.jsonl")...)
+	if len(vectors) == 0 {
+		t.Skipf("%s is not there", vectorDir)
+	}
+	refused := 0
+	for _, v := range vectors {
+		err := decodeAll(v.sent(), v.version())
+		if err != nil {
+			refused++
+		}
+		if err != nil && !v.Disc && !disputed[v.Name] {
+			t.Errorf("%s %s: %v", v.Group, v.Name, err)
+		}
+	}
+	// 1,225 of 1,540 when this was written; a decoder grown lax shows here.
+	if refused*100 < len(vectors)*79 {
+		t.Errorf("only %d of %d vectors refused", refused, len(vectors))
+	}
+}
+
+// disputed holds vectors whose verdict we do not share: a byte after the last
+// field of a CONNACK of version 5 is no part of it.
+var disputed = map[string]bool{"20 long": true}
+
+func (v vector) version() Version {
+	if v.Ver == 0 {
+		return V5
+	}
+	return Version(v.Ver)
+}
+
+func (v vector) sent() (all []byte) {
+	for _, m := range v.Msgs {
+		if m.sent {
+			all = append(all, m.raw...)
+		}
+	}
+	return all
+}
+
+// decodeAll decodes every packet of raw, and returns the first fault; bytes of
+// an unfinished packet are none.
+func decodeAll(raw []byte, v Version) error {
+	s := NewScanner(nil, 0)
+	s.SetVersion(v)
+	for len(raw) > 0 {
+		n := copy(s.Space(), raw)
+		s.Advance(n)
+		raw = raw[n:]
+	}
+	for {
+		f, ok, err := s.Next()
+		if err != nil || !ok {
+			return err
+		}
+		_ = Format(f, v)
+		if err := newCodec(f.Type()).Decode(f, v); err != nil {
+			return err
+		}
+	}
+}

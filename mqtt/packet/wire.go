@@ -232,7 +232,7 @@ func (r *reader) packetID() uint16 {
 	id := r.uint16("packet identifier")
 	// [MQTT-2.2.1-3] [MQTT-2.2.1-4]
 	if id == 0 {
-		r.failAt(start, ReasonProtocolError, ruleID)
+		r.failAt(start, ReasonProtocolError, "packet identifier "+ruleID)
 	}
 	return id
 }
@@ -248,7 +248,7 @@ func (r *reader) reason() ReasonCode {
 }
 
 const (
-	ruleID     = "packet identifier must not be 0 [MQTT-2.2.1-3]"
+	ruleID     = "must not be 0 [MQTT-2.2.1-3]"
 	ruleReason = "reason code may not stand in this packet"
 )
 

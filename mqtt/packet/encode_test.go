@@ -1,0 +1,167 @@
+package packet
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// What may not be sent is refused, and dst comes back as it was.
+func TestAppendRefuses(t *testing.T) {
+	long := strings.Repeat("a", 65536)
+	topic := []byte("t")
+	one := []Subscription{{Filter: "a"}}
+	for name, c := range map[string]struct {
+		p codec
+		v Version
+	}{
+		"connect version 6":         {&connectCodec{Connect{Version: 6, ClientID: "c"}}, 6},
+		"connect password alone":    {&connectCodec{Connect{Version: V311, ClientID: "c", HasPassword: true}}, V311},
+		"connect no client id":      {&connectCodec{Connect{Version: V311}}, V311},
+		"connect 3.1 no client id":  {&connectCodec{Connect{Version: V31, CleanStart: true}}, V31},
+		"connect long client id":    {&connectCodec{Connect{Version: V5, ClientID: long}}, V5},
+		"connect NUL in user":       {&connectCodec{Connect{Version: V5, HasUsername: true, Username: "\x00"}}, V5},
+		"connect control in user":   {&connectCodec{Connect{Version: V5, HasUsername: true, Username: "a\n"}}, V5},
+		"connect long password":     {&connectCodec{Connect{Version: V5, HasPassword: true, Password: []byte(long)}}, V5},
+		"connect will QoS 3":        {&connectCodec{Connect{Version: V5, Will: &Will{Topic: "t", QoS: 3}}}, V5},
+		"connect will wildcard":     {&connectCodec{Connect{Version: V5, Will: &Will{Topic: "#"}}}, V5},
+		"connect will no topic":     {&connectCodec{Connect{Version: V5, Will: &Will{}}}, V5},
+		"connect auth data alone":   {&connectCodec{Connect{Version: V5, Properties: Properties{AuthData: []byte{1}}}}, V5},
+		"connack session refused":   {&Connack{SessionPresent: true, Code: ReasonNotAuthorized}, V5},
+		"connack 3.1.1 code 6":      {&Connack{Code: 6}, V311},
+		"connack 5 code 1":          {&Connack{Code: 1}, V5},
+		"publish version 0":         {&Publish{Topic: topic}, 0},
+		"publish QoS 3":             {&Publish{Topic: topic, QoS: 3, PacketID: 1}, V5},
+		"publish dup at QoS 0":      {&Publish{Topic: topic, Dup: true}, V5},
+		"publish no id":             {&Publish{Topic: topic, QoS: 1}, V5},
+		"publish no topic":          {&Publish{}, V5},
+		"publish 3.1.1 alias":       {&Publish{RawProperties: []byte{35, 0, 1}}, V311},
+		"publish wildcard":          {&Publish{Topic: []byte("a/+")}, V5},
+		"publish long topic":        {&Publish{Topic: []byte(long)}, V5},
+		"ack type":                  {&Ack{Type: SUBACK, PacketID: 1}, V5},
+		"ack no id":                 {&Ack{Type: PUBACK}, V5},
+		"ack code":                  {&Ack{Type: PUBREL, PacketID: 1, Code: ReasonNotAuthorized}, V5},
+		"subscribe nothing":         {&Subscribe{PacketID: 1}, V5},
+		"subscribe no id":           {&Subscribe{Subscriptions: one}, V5},
+		"subscribe QoS 3":           {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", QoS: 3}}}, V5},
+		"subscribe retain handling": {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", RetainHandling: 3}}}, V5},
+		"subscribe 3.1.1 options":   {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", NoLocal: true}}}, V311},
+		"subscribe no local share":  {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "$share/g/a", NoLocal: true}}}, V5},
+		"subscribe filter":          {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a#"}}}, V5},
+		"suback nothing":            {&Suback{PacketID: 1}, V5},
+		"suback 3.1.1 code":         {&Suback{PacketID: 1, Codes: []ReasonCode{0x87}}, V311},
+		"suback code":               {&Suback{PacketID: 1, Codes: []ReasonCode{3}}, V5},
+		"unsubscribe nothing":       {&Unsubscribe{PacketID: 1}, V5},
+		"unsubscribe filter":        {&Unsubscribe{PacketID: 1, Filters: []string{""}}, V5},
+		"unsuback nothing":          {&Unsuback{PacketID: 1}, V5},
+		"disconnect code":           {&Disconnect{Code: ReasonBanned}, V5},
+		"disconnect property":       {&Disconnect{Properties: Properties{ReceiveMaximum: new(uint16(1))}}, V5},
+		"auth 3.1.1":                {&Auth{}, V311},
+		"auth no method":            {&Auth{Code: ReasonContinueAuthentication}, V5},
+	} {
+		got, err := c.p.Append([]byte("dst"), c.v)
+		bad, ok := errors.AsType[*InvalidError](err)
+		if !ok || string(got) != "dst" {
+			t.Errorf("%s: %q, %v", name, got, err)
+			continue
+		}
+		if bad.Field == "" || bad.Rule == "" || !strings.Contains(bad.Error(), bad.Rule) {
+			t.Errorf("%s: %#v", name, bad)
+		}
+	}
+}
+
+// Properties and codes that only MQTT 5 has are left out in 3.x.
+func TestAppendLeavesOutOf3(t *testing.T) {
+	props := Properties{UserProperties: []UserProperty{{"k", "v"}}}
+	for want, p := range map[string]codec{
+		"\x20\x02\x00\x00":          &Connack{Properties: props},
+		"\x30\x03\x00\x01t":         &Publish{Topic: []byte("t"), RawProperties: []byte{1, 1}},
+		"\x40\x02\x00\x01":          &Ack{Type: PUBACK, PacketID: 1, Code: ReasonNotAuthorized, Properties: props},
+		"\x90\x03\x00\x01\x00":      &Suback{PacketID: 1, Codes: []ReasonCode{0}, Properties: props},
+		"\xb0\x02\x00\x01":          &Unsuback{PacketID: 1, Codes: []ReasonCode{0}, Properties: props},
+		"\xa2\x05\x00\x01\x00\x01a": &Unsubscribe{PacketID: 1, Filters: []string{"a"}, Properties: props},
+		"\xe0\x00":                  &Disconnect{Code: ReasonServerBusy, Properties: props},
+	} {
+		if got, err := p.Append(nil, V311); err != nil || string(got) != want {
+			t.Errorf("%T: % x, %v, want % x", p, got, err, want)
+		}
+	}
+}
+
+// The size is checked before a byte is copied; no test needs 256 MB for it.
+func TestAppendTooLarge(t *testing.T) {
+	p := Publish{Topic: []byte("t")}
+	if err := p.check(V311, MaxRemainingLength); err != nil {
+		t.Error(err)
+	}
+	if _, ok := errors.AsType[*InvalidError](p.check(V311, MaxRemainingLength+1)); !ok {
+		t.Error("a remaining length of 268435456 was let through")
+	}
+}
+
+// Every error says the packet and the rule; the CONNECT version survives one.
+func TestErrorTexts(t *testing.T) {
+	_, err := decode([]byte("\x40\x02\x00\x00"), V5)
+	if want := "decode PUBACK: byte 2: packet identifier must not be 0 [MQTT-2.2.1-3]"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	_, err = (&Publish{QoS: 1, Topic: []byte("t")}).Append(nil, V5)
+	if want := "encode PUBLISH: packet identifier: must not be 0 [MQTT-2.2.1-3]"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if err := ValidateTopicName(""); err == nil || err.Error() != "topic name: must not be empty [MQTT-4.7.3-1]" {
+		t.Errorf("got %v", err)
+	}
+	var c Connect
+	f, _, _ := scan([]byte("\x10\x0d\x00\x04MQTT\x06\x02\x00\x3c\x00\x01c"), V5)
+	if err := c.Decode(f); err == nil || c.Version != 6 {
+		t.Errorf("version %d, %v", c.Version, err)
+	}
+}
+
+// A decoder refuses a packet of another type.
+func TestDecodeWrongType(t *testing.T) {
+	for typ := CONNECT; typ <= AUTH; typ++ {
+		f := Frame{First: firstByte(typ%15 + 1)}
+		if typ >= PUBACK && typ < PUBCOMP {
+			f.First = firstByte(CONNECT)
+		}
+		if typ == PINGREQ {
+			f.First = firstByte(DISCONNECT)
+		}
+		err := newCodec(typ).Decode(f, V5)
+		if bad, ok := errors.AsType[*MalformedError](err); !ok || !strings.Contains(bad.Rule, "packet is ") {
+			t.Errorf("%s: %v", typ, err)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for got, want := range map[string]string{
+		ReasonNotAuthorized.String():                         "Not authorized",
+		ReasonCode(0x55).String():                            "ReasonCode(0x55)",
+		ConnackReturnString(5):                               "Connection Refused, not authorized",
+		ConnackReturnString(6):                               "ReturnCode(6)",
+		Type(3).String():                                     "PUBLISH",
+		V311.String():                                        "3.1.1",
+		Format(Frame{First: 0xc0, Body: []byte{0}}, V5):      "PINGREQ malformed at byte 0: bytes follow the end of the packet",
+		Format(Frame{First: 0x00, Body: nil, Size: 2}, V311): "RESERVED malformed at byte 0: packet type 0 is reserved",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if ReasonCode(0x7f).IsError() || !ReasonUnspecifiedError.IsError() {
+		t.Error("0x80 and above are errors")
+	}
+	named := 0
+	for c := range 256 {
+		if !strings.HasPrefix(ReasonCode(c).String(), "ReasonCode(") {
+			named++
+		}
+	}
+	if named != 43 {
+		t.Errorf("%d named reason codes, table 2-6 has 43 values", named)
+	}
+}
