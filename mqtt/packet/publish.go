@@ -89,13 +89,17 @@ func hasTopicAlias(raw []byte) bool {
 // RawProperties alias f and all are checked, Payload excepted; nothing is
 // allocated. An empty topic comes with a Topic Alias. On an error, a
 // *MalformedError, p holds nothing of use.
-func (p *Publish) Decode(f Frame, v Version) error { return p.decode(f, v, nil) }
+func (p *Publish) Decode(f Frame, v Version) error {
+	_, err := p.decode(f, v, nil)
+	return err
+}
 
-// decode does not check again a topic that equals known, which is valid.
-func (p *Publish) decode(f Frame, v Version, known []byte) error {
+// decode does not check again a topic that equals known, which is valid; fresh
+// tells that the topic is another one.
+func (p *Publish) decode(f Frame, v Version, known []byte) (fresh bool, err error) {
 	b := f.Body
 	if !legalFirst[f.First] || f.First>>4 != byte(PUBLISH) || len(b) < 2 {
-		return p.decodeSlow(f, v)
+		return true, p.decodeSlow(f, v)
 	}
 	qos := f.First >> 1 & 3
 	end := 2 + int(b[0])<<8 + int(b[1])
@@ -106,28 +110,28 @@ func (p *Publish) decode(f Frame, v Version, known []byte) error {
 	// With the empty property block that nearly every PUBLISH has.
 	if v == V5 {
 		if off >= len(b) || b[off] != 0 {
-			return p.decodeSlow(f, v)
+			return true, p.decodeSlow(f, v)
 		}
 		off++
 	}
 	if off > len(b) || end == 2 {
-		return p.decodeSlow(f, v)
+		return true, p.decodeSlow(f, v)
 	}
 	topic := b[2:end:end]
-	if !bytes.Equal(topic, known) && topicNameRule(topic) != "" {
-		return p.decodeSlow(f, v)
+	fresh = !bytes.Equal(topic, known)
+	if fresh && topicNameRule(topic) != "" {
+		return true, p.decodeSlow(f, v)
 	}
 	id := uint16(0)
 	if qos > 0 {
 		if id = binary.BigEndian.Uint16(b[end:]); id == 0 {
-			return p.decodeSlow(f, v)
+			return true, p.decodeSlow(f, v)
 		}
 	}
-	*p = Publish{
-		Dup: f.First&flagDup != 0, QoS: qos, Retain: f.First&flagRetain != 0,
-		Topic: topic, PacketID: id, Payload: b[off:],
-	}
-	return nil
+	// One by one, which the compiler turns into fewer moves than a literal.
+	p.Dup, p.QoS, p.Retain = f.First&flagDup != 0, qos, f.First&flagRetain != 0
+	p.Topic, p.PacketID, p.Payload, p.RawProperties = topic, id, b[off:], nil
+	return fresh, nil
 }
 
 // decodeSlow reads a PUBLISH with properties, and finds the fault in a bad one.
@@ -188,13 +192,11 @@ type PublishDecoder struct{ topic []byte }
 
 // Decode is [Publish.Decode].
 func (d *PublishDecoder) Decode(p *Publish, f Frame, v Version) error {
-	if err := p.decode(f, v, d.topic); err != nil {
-		return err
-	}
-	if !bytes.Equal(p.Topic, d.topic) {
+	fresh, err := p.decode(f, v, d.topic)
+	if fresh && err == nil {
 		d.topic = append(d.topic[:0], p.Topic...)
 	}
-	return nil
+	return err
 }
 
 func knownVersion(v Version) bool { return v == V31 || v == V311 || v == V5 }

@@ -138,21 +138,21 @@ func MatchTopic(filter, topic string) bool {
 	if strings.HasPrefix(topic, "$") && !strings.HasPrefix(filter, "$") {
 		return false
 	}
-	for {
-		want, filterRest, filterMore := strings.Cut(filter, "/")
-		if want == "#" {
-			return true
-		}
-		have, topicRest, topicMore := strings.Cut(topic, "/")
+	at := 0
+	for i, c := range []byte(filter) {
 		switch {
-		case want != "+" && want != have:
-			return false
-		case !topicMore:
+		case c == '#':
+			return true
+		case c == '+':
+			for at < len(topic) && topic[at] != '/' {
+				at++
+			}
+		case at < len(topic) && topic[at] == c:
+			at++
+		default:
 			// "sport/#" matches "sport", the parent level, too.
-			return !filterMore || filterRest == "#"
-		case !filterMore:
-			return false
+			return at == len(topic) && filter[i:] == "/#"
 		}
-		filter, topic = filterRest, topicRest
 	}
+	return at == len(topic)
 }

@@ -268,7 +268,9 @@ func utf8Rule(b []byte) string {
 
 // nameRule says why b, which is UTF-8, may not be a name.
 func nameRule(b []byte) string {
-	for _, c := range string(b) {
+	for len(b) > 0 {
+		c, n := utf8.DecodeRune(b)
+		b = b[n:]
 		switch {
 		case c < 0x20 || c >= 0x7f && c < 0xa0:
 			return "holds a control character [MQTT5 1.5.4]"
