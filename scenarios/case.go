@@ -66,8 +66,8 @@ type Load struct {
 	OperationsPerMessage int
 }
 
-// Clients is what every client has in common. Strings may hold the variables
-// %i, %c, %u, %r and %%.
+// Clients is what every client has in common. Topic, ClientID and Username may
+// hold the variables of [Vars]; the password is sent as it is.
 type Clients struct {
 	Topic          string
 	ClientID       string
@@ -106,5 +106,5 @@ type Payload struct {
 	Kind PayloadKind
 	Size int    // bytes, for every kind
 	Data []byte // PayloadFile and PayloadText
-	Name string // as written: "8KiB", "@file", "text:..."
+	Name string // canonical, as in ids: "8192", "@file", "text:..."
 }

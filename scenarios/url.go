@@ -1,5 +1,23 @@
 package scenarios
 
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Default ports. (IANA: mqtt and secure-mqtt)
+const (
+	portTCP = 1883
+	portTLS = 8883
+)
+
 // URL is the address of a broker.
 type URL struct {
 	// Scheme is "mqtt" or "mqtts", whichever spelling was written.
@@ -15,4 +33,187 @@ type URL struct {
 	HasUsername bool
 	Password    string
 	HasPassword bool
+}
+
+// TLS reports whether the scheme asks for TLS.
+func (u URL) TLS() bool { return u.Scheme == "mqtts" }
+
+// Addr returns host:port for dialling, an IPv6 address in brackets.
+func (u URL) Addr() string { return net.JoinHostPort(u.Host, strconv.Itoa(u.Port)) }
+
+// String returns scheme://host:port, never user information.
+func (u URL) String() string { return u.Scheme + "://" + u.Addr() }
+
+// GoString is [URL.String], so that %#v shows no password either.
+func (u URL) GoString() string { return u.String() }
+
+// MarshalText is [URL.String], so that JSON shows no password either.
+func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// schemes maps every spelling to the one that [URL] holds; "" is known and not
+// supported yet.
+var schemes = map[string]string{
+	"mqtt": "mqtt", "tcp": "mqtt", "mqtts": "mqtts", "ssl": "mqtts", "tls": "mqtts", "tcps": "mqtts",
+	"ws": "", "wss": "", "unix": "",
+}
+
+const knownSchemes = "mqtt, mqtts, tcp, ssl and tls"
+
+// ParseURL reads the address of a broker: mqtt://, tcp://, mqtts://, ssl://,
+// tls:// or tcps:// with optional user information, or a bare host, host:port,
+// IPv4 or IPv6 address, which means mqtt. Without a port it is 1883, or 8883
+// with TLS. No error repeats user information, as those of net/url do.
+func ParseURL(s string) (URL, error) {
+	u := URL{Scheme: "mqtt"}
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return u, errors.New("target holds a space or a control character: percent-encode it")
+	}
+	rest := s
+	if scheme, tail, ok := strings.Cut(s, "://"); ok {
+		var err error
+		if u.Scheme, err = parseScheme(scheme); err != nil {
+			return u, err
+		}
+		rest = tail
+	}
+	rest, err := cutPath(rest)
+	if err != nil {
+		return u, err
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		if err := u.setUser(rest[:at]); err != nil {
+			return u, err
+		}
+		rest = rest[at+1:]
+	}
+	return u, u.setHostPort(rest)
+}
+
+func parseScheme(s string) (string, error) {
+	scheme, known := schemes[strings.ToLower(s)]
+	switch {
+	case known && scheme == "":
+		return "", fmt.Errorf("scheme %s is not supported yet: %s are", strings.ToLower(s), knownSchemes)
+	case known:
+		return scheme, nil
+	case s == "" || strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+-.", r)
+	}):
+		// What stands there may be a misplaced password.
+		return "", fmt.Errorf("target has no scheme before :// : known are %s", knownSchemes)
+	}
+	return "", fmt.Errorf("scheme %q is unknown: known are %s", s, knownSchemes)
+}
+
+// cutPath returns the part before the path, which MQTT over TCP does not have.
+func cutPath(s string) (string, error) {
+	i := strings.IndexAny(s, "/?#")
+	switch {
+	case i < 0 || s[i:] == "/":
+		return strings.TrimSuffix(s, "/"), nil
+	case strings.Contains(s[i:], "@"):
+		return "", errors.New("user name or password of the target holds /, ? or #: write %2F, %3F or %23")
+	}
+	return "", errors.New("target has a path, query or fragment, which MQTT over TCP does not use: remove it")
+}
+
+func (u *URL) setUser(info string) (err error) {
+	name, password, hasPassword := strings.Cut(info, ":")
+	u.HasUsername, u.HasPassword = true, hasPassword
+	if u.Username, err = url.PathUnescape(name); err == nil {
+		u.Password, err = url.PathUnescape(password)
+	}
+	if err != nil {
+		return errors.New("user name or password of the target holds % without two hexadecimal digits: write %25 for a percent sign")
+	}
+	// [MQTT-1.5.4-1] [MQTT-1.5.4-2]
+	if !utf8.ValidString(u.Username) || strings.ContainsRune(u.Username, 0) {
+		return errors.New("user name of the target is no UTF-8 without U+0000, which MQTT asks for")
+	}
+	return nil
+}
+
+func (u *URL) setHostPort(s string) error {
+	host, port, hasPort, err := splitHostPort(s)
+	if err != nil {
+		return err
+	}
+	if u.Host, err = checkHost(host); err != nil {
+		return err
+	}
+	u.Port = portTCP
+	if u.TLS() {
+		u.Port = portTLS
+	}
+	if !hasPort {
+		return nil
+	}
+	u.HasPort = true
+	u.Port, err = ParsePort(port)
+	return err
+}
+
+// splitHostPort takes "[::1]:1883", "::1", "host:1883" and "host" apart.
+func splitHostPort(s string) (host, port string, hasPort bool, err error) {
+	if inner, ok := strings.CutPrefix(s, "["); ok {
+		host, rest, closed := strings.Cut(inner, "]")
+		if !closed || rest != "" && rest[0] != ':' {
+			return "", "", false, errors.New("target has brackets that do not match: write [::1]:1883")
+		}
+		if !isIPv6(host) {
+			return "", "", false, errors.New("target has no IPv6 address in its brackets: write [::1]:1883")
+		}
+		port, hasPort = strings.CutPrefix(rest, ":")
+		return host, port, hasPort, nil
+	}
+	if isIPv6(s) {
+		return s, "", false, nil
+	}
+	host, port, hasPort = strings.Cut(s, ":")
+	if strings.Contains(port, ":") {
+		return "", "", false, errors.New("target has several colons and is no IPv6 address: write host:port or [::1]:1883")
+	}
+	return host, port, hasPort, nil
+}
+
+func isIPv6(s string) bool {
+	ip, err := netip.ParseAddr(unescapeZone(s))
+	return err == nil && ip.Is6()
+}
+
+// unescapeZone undoes the escape that a URL puts before an IPv6 zone; the zone
+// 25 itself needs none. [RFC 6874 2]
+func unescapeZone(s string) string {
+	if ip, zone, ok := strings.Cut(s, "%25"); ok && zone != "" {
+		return ip + "%" + zone
+	}
+	return s
+}
+
+// checkHost returns the host without the escape of its IPv6 zone.
+func checkHost(s string) (string, error) {
+	if isIPv6(s) {
+		return unescapeZone(s), nil
+	}
+	odd := func(r rune) bool {
+		return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
+	}
+	switch {
+	case s == "":
+		return "", errors.New("target has no host: write mqtt://host:1883")
+	case len(s) > 253:
+		return "", errors.New("target's host is over 253 characters, which no DNS name is")
+	case strings.ContainsFunc(s, odd):
+		return "", errors.New("target's host holds a character that is not of a DNS name or an IP address")
+	}
+	return s, nil
+}
+
+// ParsePort reads a port, 1 to 65535.
+func ParsePort(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 {
+		return 0, errors.New("port must be 1-65535")
+	}
+	return int(n), nil
 }

@@ -1,0 +1,76 @@
+package scenarios
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed builtin/*.yaml
+var builtinFiles embed.FS
+
+// Builtins returns the built-in scenarios, by name, each anew.
+func Builtins() []*Scenario {
+	var list []*Scenario
+	for _, name := range builtinNames() {
+		list = append(list, builtin(name))
+	}
+	return list
+}
+
+func builtinNames() []string {
+	entries, err := fs.ReadDir(builtinFiles, "builtin")
+	if err != nil {
+		panic(err) // the directory is part of the program
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), path.Ext(e.Name())))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// builtin parses a built-in scenario; that all of them are sound is what the
+// tests see to.
+func builtin(name string) *Scenario {
+	data, err := builtinFiles.ReadFile("builtin/" + name + ".yaml")
+	if err != nil {
+		panic(err)
+	}
+	s, err := Parse(name+".yaml", data)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Open returns the built-in scenario of that name, or else reads a scenario
+// file. The error is of type [Errors].
+func Open(nameOrFile string) (*Scenario, error) {
+	names := builtinNames()
+	if slices.Contains(names, nameOrFile) {
+		return builtin(nameOrFile), nil
+	}
+	data, err := readRegular(nameOrFile, maxFileSize, "is larger than 1 MiB, which no scenario is")
+	switch {
+	case err == nil:
+		return Parse(nameOrFile, data)
+	case errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(nameOrFile, `/\.`):
+		return nil, Errors{{Msg: unknownScenario(nameOrFile, names)}}
+	}
+	return nil, Errors{{Msg: fmt.Sprintf("scenario file %s: %v", shown(nameOrFile), err)}}
+}
+
+func unknownScenario(name string, names []string) string {
+	msg := fmt.Sprintf("scenario %s is unknown", quoted(name))
+	if near := nearest(name, names); near != "" {
+		msg += fmt.Sprintf(", did you mean %q", near)
+	}
+	return msg + ": built in are " + strings.Join(names, ", ") + "; anything else is the path of a YAML file"
+}

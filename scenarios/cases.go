@@ -1,0 +1,362 @@
+package scenarios
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+)
+
+// MaxCases bounds the matrix.
+const MaxCases = 10_000
+
+// Cases expands the matrix: the first axis varies slowest, the axes come in the
+// order written, and every id is unique. Params hold every axis; qos, payload
+// and protocol are axes also where the scenario does not name them, transport
+// only where the scenario or a setting does. Without it a case runs over TLS
+// when its targets are mqtts:// or anything is said about TLS, and else over
+// TCP. Cases without Target.URLs are for the embedded broker.
+//
+// The error is of type [Errors] and holds everything that is wrong.
+func (s *Scenario) Cases() ([]Case, error) {
+	base, bad := s.resolved()
+	axes := s.allAxes()
+	total := 1
+	for _, a := range axes {
+		// At most MaxCases times an axis from a file of 1 MiB: no overflow.
+		if total *= len(a.values); total > MaxCases {
+			bad = append(bad, s.at("matrix", fmt.Sprintf("the matrix has more than %d cases: shorten an axis", MaxCases)))
+			return nil, bad.err()
+		}
+	}
+	patterns, more := s.excludes(axes)
+	bad = append(bad, more...)
+	var cases []Case
+	for n := range total {
+		c := caseAt(base, axes, n)
+		if slices.ContainsFunc(patterns, func(p *pattern) bool { return p.match(c.Params) }) {
+			continue
+		}
+		bad = append(bad, s.check(&c)...)
+		cases = append(cases, c)
+	}
+	bad = append(bad, s.unused(patterns)...)
+	if len(cases) == 0 {
+		bad = append(bad, s.at("exclude", "exclude leaves no case to run"))
+	}
+	if err := bad.err(); err != nil {
+		return nil, err
+	}
+	return cases, nil
+}
+
+// at is a fault of a key that was set somewhere, or by default.
+func (s *Scenario) at(key, msg string) Error {
+	p, ok := s.places[key]
+	if !ok {
+		p = place{file: s.file}
+	}
+	return p.fault(key, msg)
+}
+
+// caseAt is the n-th case: n written in a number system whose digits are the
+// axes, the first the most significant.
+func caseAt(base Case, axes []axis, n int) Case {
+	c := base
+	picked := make([]value, len(axes))
+	for i := len(axes) - 1; i >= 0; i-- {
+		size := len(axes[i].values)
+		picked[i] = axes[i].values[n%size]
+		n /= size
+	}
+	parts := make([]string, len(axes))
+	c.Params = make([]result.Param, len(axes))
+	for i, v := range picked {
+		v.apply(&c)
+		c.Params[i] = result.Param{Key: axes[i].key, Value: v.name}
+		parts[i] = axes[i].key + "=" + escapeID(v.name)
+	}
+	c.ID = strings.Join(parts, "/")
+	return c
+}
+
+// escapeID keeps the slash of a file name from looking like the next param's.
+func escapeID(s string) string {
+	return strings.NewReplacer("%", "%25", "/", "%2F").Replace(s)
+}
+
+// resolved is the base of all cases with the target, the password and the
+// implied transport settled.
+func (s *Scenario) resolved() (Case, Errors) {
+	var bad Errors
+	c := s.base
+	c.Target.URLs = slices.Clone(c.Target.URLs)
+	switch {
+	case s.port != "" && s.host == "" && len(c.Target.URLs) > 0:
+		bad = append(bad, s.at("port", "the target is given as url: put the port there"))
+	case s.host != "" || s.port != "":
+		u, err := s.hostURL()
+		if err != nil {
+			bad = append(bad, s.at("host", err.Error()))
+		}
+		c.Target.URLs = []URL{u}
+	}
+	var err error
+	if c.Clients.Password, c.Clients.HasPassword, err = s.password(); err != nil {
+		key := "password_env"
+		if s.passwordFile != "" {
+			key = "password_file"
+		}
+		bad = append(bad, s.at(key, err.Error()))
+	}
+	shareUser(&c)
+	if c.Transport, err = impliedTransport(&c); err != nil && !s.hasAxis("transport") {
+		bad = append(bad, s.at("url", err.Error()))
+	}
+	return c, bad
+}
+
+func (s *Scenario) hasAxis(key string) bool {
+	return slices.ContainsFunc(s.axes, func(a axis) bool { return a.key == key })
+}
+
+// shareUser settles who wins where a URL and the clients section both name a
+// user or a password: the clients section.
+func shareUser(c *Case) {
+	for i := range c.Target.URLs {
+		u := &c.Target.URLs[i]
+		if c.Clients.HasUsername {
+			u.Username, u.HasUsername, u.Password, u.HasPassword = "", false, "", false
+		} else if u.HasUsername && c.Clients.HasPassword {
+			u.Password, u.HasPassword = c.Clients.Password, true
+		}
+	}
+}
+
+// impliedTransport is the transport where no axis names it.
+func impliedTransport(c *Case) (Transport, error) {
+	secure := 0
+	for _, u := range c.Target.URLs {
+		if u.TLS() {
+			secure++
+		}
+	}
+	switch {
+	case c.TLS.Given(), secure > 0 && secure == len(c.Target.URLs):
+		return TLS, nil
+	case secure > 0:
+		return TCP, fmt.Errorf("the targets are part mqtt:// and part mqtts://: list transport: [tcp, tls] in matrix to measure each by itself")
+	}
+	return TCP, nil
+}
+
+// pattern is one line of exclude: the params that a case must have.
+type pattern struct {
+	text   string
+	params []result.Param
+	used   bool
+}
+
+func (p *pattern) match(params []result.Param) bool {
+	for _, want := range p.params {
+		if !slices.Contains(params, want) {
+			return false
+		}
+	}
+	p.used = true
+	return true
+}
+
+// excludes parses the patterns; values may be written as in the matrix.
+func (s *Scenario) excludes(axes []axis) ([]*pattern, Errors) {
+	var list []*pattern
+	var bad Errors
+	for _, text := range s.Exclude {
+		p := &pattern{text: text}
+		for part := range strings.SplitSeq(text, "/") {
+			param, err := excludeParam(axes, part)
+			if err != nil {
+				bad = append(bad, s.at("exclude", fmt.Sprintf("exclude %s: %v", quoted(text), err)))
+				continue
+			}
+			p.params = append(p.params, param)
+		}
+		if len(p.params) > 0 {
+			list = append(list, p)
+		}
+	}
+	return list, bad
+}
+
+func excludeParam(axes []axis, part string) (result.Param, error) {
+	key, text, ok := strings.Cut(part, "=")
+	if !ok {
+		return result.Param{}, fmt.Errorf("%s is not KEY=VALUE: write such as qos=2/payload=8192", shown(part))
+	}
+	i := slices.IndexFunc(axes, func(a axis) bool { return a.key == key })
+	if i < 0 {
+		var keys []string
+		for _, a := range axes {
+			keys = append(keys, a.key)
+		}
+		return result.Param{}, fmt.Errorf("%s is no axis: the axes are %s", shown(key), strings.Join(keys, ", "))
+	}
+	if plain, err := url.PathUnescape(text); err == nil {
+		text = plain // as in ids
+	}
+	for _, v := range axes[i].values {
+		if text == v.name || text == v.source {
+			return result.Param{Key: key, Value: v.name}, nil
+		}
+	}
+	// A file need not be read to see that it is not on the axis.
+	if strings.HasPrefix(text, "@") {
+		return result.Param{Key: key, Value: text}, nil
+	}
+	v, err := fieldOf(key).parse("", text)
+	return result.Param{Key: key, Value: v.name}, err
+}
+
+// unused refuses patterns that leave out nothing: a slip of the keyboard would
+// go unnoticed. A setting that narrows the matrix may well make one idle.
+func (s *Scenario) unused(patterns []*pattern) Errors {
+	var bad Errors
+	for _, p := range patterns {
+		if !p.used && !s.narrowed {
+			bad = append(bad, s.at("exclude", fmt.Sprintf("exclude %s matches no case: correct or remove it", quoted(p.text))))
+		}
+	}
+	return bad
+}
+
+// check is about what only a whole case shows.
+func (s *Scenario) check(c *Case) Errors {
+	var bad Errors
+	fail := func(key, format string, args ...any) {
+		bad = append(bad, s.at(key, fmt.Sprintf(format, args...)))
+	}
+	clients := c.Load.Pairs
+	if c.Load.Shape == Pairs {
+		clients *= 2
+	}
+	checkNames(c, clients, fail)
+	checkVersion(c, fail)
+	if c.Load.Messages > 0 && c.Load.Messages < int64(c.Load.Pairs) {
+		fail("messages", "%d messages for %d pairs: every publisher needs at least one", c.Load.Messages, c.Load.Pairs)
+	}
+	if size := remainingLength(c); size > packet.MaxRemainingLength {
+		fail("payload", "a payload of %d bytes does not fit: with topic and properties the packet is %d bytes over MQTT's limit of 268,435,455",
+			c.Payload.Size, size-packet.MaxRemainingLength)
+	}
+	if c.Transport == TCP && c.TLS.Given() && !s.tlsAxis() {
+		fail("transport", "transport is tcp, and there are TLS options: add tls to transport or remove them")
+	}
+	return bad
+}
+
+func (s *Scenario) tlsAxis() bool {
+	for _, a := range s.axes {
+		if a.key == "transport" {
+			return slices.Contains(valueNames(a), string(TLS))
+		}
+	}
+	return false
+}
+
+// maxClientNumber has as many digits as client numbers get.
+const maxClientNumber = 100_000_000
+
+// checkNames is about topics and client ids that clients must not share.
+func checkNames(c *Case, clients int, fail func(key, format string, args ...any)) {
+	id, topic := c.Clients.ClientID, c.Clients.Topic
+	if clients > 1 && !uses(id, 'i') && id != "" {
+		fail("client_id", "client_id %s is the same for all %d clients, and brokers allow it once: add %%i", shown(id), clients)
+	}
+	if c.Load.Pairs > 1 && !uses(topic, 'i') {
+		fail("topic", "topic %s is the same for all %d pairs, and each needs its own: add %%i", shown(topic), c.Load.Pairs)
+	}
+	longest := Expand(id, sampleVars(maxClientNumber))
+	switch {
+	// MQTT 3.1, section 3.1: the Client Identifier has 1 to 23 characters.
+	case c.Protocol == packet.V31 && (id == "" || len(longest) > 23):
+		fail("client_id", "client_id %s may have %d characters, and MQTT 3.1 allows 1 to 23: shorten it", shown(id), len(longest))
+	// [MQTT-3.1.3-7] of MQTT 3.1.1
+	case c.Protocol == packet.V311 && id == "" && !c.Clients.CleanStart:
+		fail("client_id", "an empty client_id needs clean_start with MQTT 3.1.1")
+	case len(longest) > maxBinary:
+		fail("client_id", "client_id is over MQTT's limit of 65,535 bytes")
+	}
+	if n := len(Expand(topic, sampleVars(c.Load.Pairs))); n > maxBinary {
+		fail("topic", "topic is over MQTT's limit of 65,535 bytes")
+	}
+}
+
+// checkVersion refuses what only MQTT 5 can carry.
+func checkVersion(c *Case, fail func(key, format string, args ...any)) {
+	if c.Protocol == packet.V5 {
+		return
+	}
+	if c.Clients.SessionExpiry > 0 {
+		fail("session_expiry", "session_expiry needs protocol 5, and the matrix has %s: remove one of them", c.Protocol)
+	}
+	if len(c.Clients.UserProperties) > 0 {
+		fail("user_properties", "user_properties need protocol 5, and the matrix has %s: remove one of them", c.Protocol)
+	}
+	// [MQTT-3.1.2-22] of MQTT 3.1.1
+	userless := !c.Clients.HasUsername && (len(c.Target.URLs) == 0 ||
+		slices.ContainsFunc(c.Target.URLs, func(u URL) bool { return !u.HasUsername }))
+	if c.Clients.HasPassword && userless {
+		fail("password", "a password without a user name needs protocol 5, and the matrix has %s: give username", c.Protocol)
+	}
+}
+
+// remainingLength is that of the case's longest PUBLISH. [MQTT5 3.3.1.4]
+func remainingLength(c *Case) int {
+	n := 2 + len(Expand(c.Clients.Topic, sampleVars(c.Load.Pairs))) + c.Payload.Size
+	if c.QoS > 0 {
+		n += 2
+	}
+	if c.Protocol != packet.V5 {
+		return n
+	}
+	properties := 0
+	for _, p := range c.Clients.UserProperties {
+		properties += 1 + 2 + len(p.Name) + 2 + len(p.Value)
+	}
+	// The property length is a Variable Byte Integer of one to four bytes.
+	for rest := properties; ; rest >>= 7 {
+		n++
+		if rest < 0x80 {
+			return n + properties
+		}
+	}
+}
+
+// Warnings are facts about the scenario that its reader should know, and that
+// do not keep it from running.
+func (s *Scenario) Warnings() []result.Warning {
+	var list []result.Warning
+	if strings.HasPrefix(s.base.Clients.Topic, "$") {
+		list = append(list, result.Warning{
+			Code: "dollar-topic", Message: fmt.Sprintf("topic %s begins with $, which brokers keep for themselves", shown(s.base.Clients.Topic)),
+			// [MQTT-4.7.2-1] and the non-normative comment below it
+			Hint: "brokers may refuse or drop messages to it: choose another topic",
+		})
+	}
+	if s.base.TLS.Insecure {
+		list = append(list, result.Warning{
+			Code: "insecure", Message: "the server's certificate is not verified",
+			Hint: "give its CA with --cafile instead of --insecure",
+		})
+	}
+	if s.passwordFileIsPublic() {
+		list = append(list, result.Warning{
+			Code: "password-file-mode", Message: fmt.Sprintf("everybody can read the password file %s", shown(s.passwordFile)),
+			Hint: "chmod 600 it",
+		})
+	}
+	return list
+}

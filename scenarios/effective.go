@@ -1,0 +1,146 @@
+package scenarios
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+)
+
+// object is a JSON object that keeps the order of its keys: the order of the
+// axes is the order of the cases.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+// MarshalJSON writes the members in their order.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(m.key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Effective is the scenario as it is in force, for the report: a value to be
+// marshalled as JSON, in the form of a scenario file (which JSON is) with every
+// default filled in. A password is "***", URLs are without user information.
+func (s *Scenario) Effective() any {
+	doc := object{{"name", s.Name}}
+	if s.Description != "" {
+		doc = append(doc, member{"description", s.Description})
+	}
+	doc = append(doc, s.sections(func(*field) bool { return true })...)
+	if len(s.Exclude) > 0 {
+		doc = append(doc, member{"exclude", s.Exclude})
+	}
+	return doc
+}
+
+// sections lists the keys that keep wants, by section; the matrix stands
+// second, as in a file.
+func (s *Scenario) sections(keep func(*field) bool) object {
+	var doc object
+	for _, name := range []string{"target", "matrix", "load", "clients", "tls"} {
+		content := s.section(name, keep)
+		if name == "matrix" {
+			content = s.matrix()
+		}
+		if len(content) > 0 {
+			doc = append(doc, member{name, content})
+		}
+	}
+	return doc
+}
+
+func (s *Scenario) section(name string, keep func(*field) bool) object {
+	var content object
+	for i := range fields {
+		f := &fields[i]
+		if f.section != name || f.get == nil || !keep(f) || s.hasAxis(f.key) {
+			continue
+		}
+		if v := s.show(f); v != nil {
+			content = append(content, member{f.key, v})
+		}
+	}
+	return content
+}
+
+// show is the value of a field; the target by its parts is a url like any other.
+func (s *Scenario) show(f *field) any {
+	if f.key == "url" && (s.host != "" || s.port != "") {
+		if u, err := s.hostURL(); err == nil {
+			return []string{u.String()}
+		}
+	}
+	return f.get(s)
+}
+
+func (s *Scenario) matrix() object {
+	var content object
+	for _, a := range s.allAxes() {
+		sources := make([]string, len(a.values))
+		for i, v := range a.values {
+			sources[i] = v.source
+		}
+		content = append(content, member{a.key, sources})
+	}
+	return content
+}
+
+// unhashed are keys that may differ between runs which measure the same: who
+// connects and where, and secrets.
+var unhashed = []string{
+	"username", "password", "password_file", "password_env", "client_id",
+	"cafile", "capath", "cert", "key", "key_password_file", "servername",
+}
+
+// Hash is the SHA-256, in hexadecimal, of what is measured: matrix with the
+// bytes of payload files, load, what clients have in common, and TLS or not.
+// It does not depend on target, names, user, password, client id or the places
+// of certificates. Runs with different hashes measured different things.
+func (s *Scenario) Hash() string {
+	doc := s.sections(func(f *field) bool {
+		return f.section != "target" && !slices.Contains(unhashed, f.key)
+	})
+	if len(s.Exclude) > 0 {
+		doc = append(doc, member{"exclude", s.Exclude})
+	}
+	for _, a := range s.axes {
+		for _, v := range a.values {
+			var c Case
+			if v.apply(&c); c.Payload.Kind == PayloadFile {
+				sum := sha256.Sum256(c.Payload.Data)
+				doc = append(doc, member{v.name, hex.EncodeToString(sum[:])})
+			}
+		}
+	}
+	if !s.hasAxis("transport") {
+		base, _ := s.resolved()
+		doc = append(doc, member{"transport", base.Transport})
+	}
+	// An object of strings, numbers and lists always marshals.
+	data, _ := json.Marshal(doc)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,195 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Bounds of what a scenario may ask for. They keep a slip of the keyboard from
+// becoming a run of weeks; the protocol's own bounds are named where they apply.
+const (
+	maxPairs      = 1_000_000
+	maxInflight   = 65_535 // packet ids but 0 [MQTT5 2.2.1]
+	maxMessages   = 1_000_000_000_000
+	maxLaunches   = 1000
+	maxIterations = 100_000
+	maxTime       = 24 * time.Hour
+	maxKeepAlive  = 65_535        // seconds [MQTT5 3.1.2.10]
+	maxExpiry     = 4_294_967_295 // seconds [MQTT5 3.1.2.11.2]
+)
+
+// value is one parsed value of a single-valued key.
+type value struct {
+	name   string // canonical, as in params and ids
+	source string // what parses to the same value again
+	apply  func(*Case)
+}
+
+// How the values of a key that takes several are written as a flag; in a file
+// they are a list.
+const (
+	single   = iota
+	commas   // --alpn a,b
+	repeated // --url a --url b: a value may hold commas
+)
+
+// field is one key of the scenario file and one flag. Either parse or assign is set.
+type field struct {
+	section, key string
+	axis         bool // may be an axis: of matrix always, of load where it is listed in matrix
+	many         int  // single, commas or repeated
+	secret       bool // the value never appears in a message
+	parse        func(dir, text string) (value, error)
+	assign       func(s *Scenario, dir string, texts []string) error
+	get          func(s *Scenario) any // for Effective: nil leaves the key out
+}
+
+// fields is the whole schema, in the order in which it is shown.
+var fields = slices.Concat(targetFields(), matrixFields(), loadFields(), clientFields(), tlsFields())
+
+// later are keys that the format knows and this version does not, by section.
+var later = map[string]string{
+	"rate": "load", "rate_per_client": "load", "interval": "load", "duration": "load",
+	"publishers": "load", "subscribers": "load", "topics": "load", "share": "load",
+	"reconnect": "target", "start_number": "target",
+	"credentials": "clients", "will_topic": "clients", "will_payload": "clients", "will_qos": "clients", "will_retain": "clients", "will_delay": "clients",
+	"pkcs12": "tls", "ciphers": "tls", "keylog": "tls",
+}
+
+// fieldOf returns the field of a key, or nil.
+func fieldOf(key string) *field {
+	for i := range fields {
+		if fields[i].key == key {
+			return &fields[i]
+		}
+	}
+	return nil
+}
+
+func matrixFields() []field {
+	return []field{
+		axisField("matrix", "qos", func(_, text string) (value, error) {
+			q, err := ParseQoS(text)
+			return plain(text, func(c *Case) { c.QoS = q }), err
+		}),
+		axisField("matrix", "payload", func(dir, text string) (value, error) {
+			p, err := parsePayload(text, dir)
+			source := p.Name
+			if p.Kind == PayloadText {
+				source = text
+			}
+			return value{p.Name, source, func(c *Case) { c.Payload = p }}, err
+		}),
+		axisField("matrix", "protocol", func(_, text string) (value, error) {
+			v, err := ParseProtocol(text)
+			return plain(text, func(c *Case) { c.Protocol = v }), err
+		}),
+		axisField("matrix", "transport", func(_, text string) (value, error) {
+			t, err := parseTransport(text)
+			return plain(text, func(c *Case) { c.Transport = t }), err
+		}),
+	}
+}
+
+func loadFields() []field {
+	list := []field{
+		{key: "shape", parse: func(_, text string) (value, error) {
+			sh, err := parseShape(text)
+			return plain(text, func(c *Case) { c.Load.Shape = sh }), err
+		}, get: func(s *Scenario) any { return string(s.base.Load.Shape) }},
+		intField("pairs", 1, maxPairs, func(c *Case) *int { return &c.Load.Pairs }),
+		intField("inflight", 1, maxInflight, func(c *Case) *int { return &c.Load.Inflight }),
+		{key: "messages", parse: func(_, text string) (value, error) {
+			n, err := parseWhole("messages", text, 0, maxMessages)
+			return plain(text, func(c *Case) { c.Load.Messages = n }), err
+		}, get: func(s *Scenario) any { return s.base.Load.Messages }},
+		timeField("min_time", time.Millisecond, time.Hour, func(c *Case) *time.Duration { return &c.Load.MinTime }),
+		intField("launches", 1, maxLaunches, func(c *Case) *int { return &c.Load.Launches }),
+		intField("warmup", 0, maxIterations, func(c *Case) *int { return &c.Load.Warmup }),
+		intField("iterations", 1, maxIterations, func(c *Case) *int { return &c.Load.Iterations }),
+		timeField("drain", time.Millisecond, time.Hour, func(c *Case) *time.Duration { return &c.Load.Drain }),
+		boolField("fresh_iterations", func(c *Case) *bool { return &c.Load.FreshIterations }),
+		intField("operations_per_message", 1, 2, func(c *Case) *int { return &c.Load.OperationsPerMessage }),
+	}
+	for i := range list {
+		list[i].section, list[i].axis = "load", true
+	}
+	return list
+}
+
+func plain(text string, apply func(*Case)) value { return value{text, text, apply} }
+
+func axisField(section, key string, parse func(dir, text string) (value, error)) field {
+	return field{section: section, key: key, axis: true, parse: parse}
+}
+
+func intField(key string, least, most int64, at func(*Case) *int) field {
+	return field{key: key, parse: func(_, text string) (value, error) {
+		n, err := parseWhole(key, text, least, most)
+		return plain(strconv.FormatInt(n, 10), func(c *Case) { *at(c) = int(n) }), err
+	}, get: func(s *Scenario) any { return *at(&s.base) }}
+}
+
+func timeField(key string, least, most time.Duration, at func(*Case) *time.Duration) field {
+	return field{key: key, parse: func(_, text string) (value, error) {
+		d, err := parseTime(key, text, least, most)
+		return plain(formatDuration(d), func(c *Case) { *at(c) = d }), err
+	}, get: func(s *Scenario) any { return formatDuration(*at(&s.base)) }}
+}
+
+func boolField(key string, at func(*Case) *bool) field {
+	return field{key: key, parse: func(_, text string) (value, error) {
+		on, err := parseFlag(key, text)
+		return plain(text, func(c *Case) { *at(c) = on }), err
+	}, get: func(s *Scenario) any { return *at(&s.base) }}
+}
+
+// stringField is a string that check may refuse; an empty one is left out of Effective.
+func stringField(section, key string, check func(string) error, at func(*Case) *string) field {
+	return field{section: section, key: key, parse: func(_, text string) (value, error) {
+		return plain(text, func(c *Case) { *at(c) = text }), check(text)
+	}, get: func(s *Scenario) any { return orNil(*at(&s.base)) }}
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// listField is a list of strings, each parsed by itself; a fault names which.
+func listField[T any](section, key string, many int, parse func(dir, text string) (T, error), at func(*Case) *[]T, show func(T) string) field {
+	return field{section: section, key: key, many: many,
+		assign: func(s *Scenario, dir string, texts []string) error {
+			var list []T
+			for i, text := range texts {
+				one, err := parse(dir, text)
+				if err != nil {
+					return indexed(i, len(texts), err)
+				}
+				list = append(list, one)
+			}
+			*at(&s.base) = list
+			return nil
+		},
+		get: func(s *Scenario) any {
+			var texts []string
+			for _, one := range *at(&s.base) {
+				texts = append(texts, show(one))
+			}
+			if texts == nil {
+				return nil
+			}
+			return texts
+		}}
+}
+
+func indexed(i, n int, err error) error {
+	if n == 1 {
+		return err
+	}
+	return fmt.Errorf("number %d of %d: %w", i+1, n, err)
+}

@@ -1,0 +1,321 @@
+package scenarios
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/tlsconf"
+)
+
+// maxBinary is the longest Binary Data and UTF-8 Encoded String, in bytes. [MQTT5 1.5.4, 1.5.6]
+const maxBinary = 65_535
+
+func same(s string) string { return s }
+
+func targetFields() []field {
+	urls := listField("target", "url", repeated, func(_, text string) (URL, error) { return ParseURL(text) },
+		func(c *Case) *[]URL { return &c.Target.URLs }, URL.String)
+	urls.secret = true
+	set := urls.assign
+	urls.assign = func(s *Scenario, dir string, texts []string) error {
+		s.host, s.port = "", ""
+		return set(s, dir, texts)
+	}
+	sourceIPs := listField("target", "source_ip", commas, func(_, text string) (string, error) {
+		ip, err := netip.ParseAddr(text)
+		if err != nil {
+			return "", fmt.Errorf("source_ip must be an IP address of this machine")
+		}
+		return ip.String(), nil
+	}, func(c *Case) *[]string { return &c.Target.SourceIPs }, same)
+	timeout := timeField("connect_timeout", time.Millisecond, time.Hour, func(c *Case) *time.Duration { return &c.Target.ConnectTimeout })
+	timeout.section = "target"
+	return []field{urls, timeout, {section: "target", key: "connect_rate", parse: func(_, text string) (value, error) {
+		n, err := parseRate("connect_rate", text)
+		return plain(text, func(c *Case) { c.Target.ConnectRate = n }), err
+	}, get: func(s *Scenario) any { return s.base.Target.ConnectRate }}, sourceIPs}
+}
+
+func clientFields() []field {
+	list := []field{
+		stringField("clients", "topic", checkTopic, func(c *Case) *string { return &c.Clients.Topic }),
+		stringField("clients", "client_id", checkClientID, func(c *Case) *string { return &c.Clients.ClientID }),
+		{key: "username", parse: func(_, text string) (value, error) {
+			return plain(text, func(c *Case) { c.Clients.Username, c.Clients.HasUsername = text, true }), checkUsername(text)
+		}, get: func(s *Scenario) any {
+			if !s.base.Clients.HasUsername {
+				return nil
+			}
+			return s.base.Clients.Username
+		}},
+		passwordField("password", func(s *Scenario, _, text string) error {
+			s.base.Clients.Password, s.base.Clients.HasPassword = text, true
+			return nil
+		}, func(s *Scenario) any {
+			if s.base.Clients.HasPassword {
+				return "***"
+			}
+			return nil
+		}),
+		passwordField("password_file", func(s *Scenario, dir, text string) error {
+			s.passwordFile = resolve(dir, text)
+			return nil
+		}, func(s *Scenario) any { return orNil(s.passwordFile) }),
+		passwordField("password_env", func(s *Scenario, _, text string) error {
+			s.passwordEnv = text
+			return nil
+		}, func(s *Scenario) any { return orNil(s.passwordEnv) }),
+		{key: "keepalive", parse: func(_, text string) (value, error) {
+			d, err := parseSeconds("keepalive", text, maxKeepAlive)
+			return plain(text, func(c *Case) { c.Clients.KeepAlive = d }), err
+		}, get: func(s *Scenario) any { return formatDuration(s.base.Clients.KeepAlive) }},
+		boolField("clean_start", func(c *Case) *bool { return &c.Clients.CleanStart }),
+		{key: "session_expiry", parse: func(_, text string) (value, error) {
+			d, err := parseSeconds("session_expiry", text, maxExpiry)
+			return plain(text, func(c *Case) { c.Clients.SessionExpiry = d }), err
+		}, get: func(s *Scenario) any { return formatDuration(s.base.Clients.SessionExpiry) }},
+		boolField("retain", func(c *Case) *bool { return &c.Clients.Retain }),
+		{key: "user_properties", many: repeated, assign: assignProperties, get: getProperties},
+	}
+	for i := range list {
+		list[i].section = "clients"
+	}
+	return list
+}
+
+// passwordField is one of the three ways to give a password: the last one
+// given replaces the others.
+func passwordField(key string, assign func(s *Scenario, dir, text string) error, get func(*Scenario) any) field {
+	return field{key: key, secret: key == "password", many: single, get: get,
+		assign: func(s *Scenario, dir string, texts []string) error {
+			if texts[0] == "" && key != "password" {
+				return fmt.Errorf("%s is empty", key)
+			}
+			// [MQTT5 3.1.3.6] a password is Binary Data, whose length is two bytes.
+			if len(texts[0]) > maxBinary {
+				return errors.New("password is over MQTT's limit of 65,535 bytes")
+			}
+			s.passwordFile, s.passwordEnv = "", ""
+			s.base.Clients.Password, s.base.Clients.HasPassword = "", false
+			return assign(s, dir, texts[0])
+		}}
+}
+
+// assignProperties reads NAME=VALUE, each keeping its case.
+func assignProperties(s *Scenario, _ string, texts []string) error {
+	var list []packet.UserProperty
+	for i, text := range texts {
+		name, val, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return indexed(i, len(texts), errors.New("user_properties must be written NAME=VALUE"))
+		}
+		for _, part := range []string{name, val} {
+			// [MQTT-1.5.7-1]
+			if err := packet.ValidateUTF8([]byte(part)); err != nil {
+				return indexed(i, len(texts), fmt.Errorf("user_properties: %s %s", shown(part), ruleOf(err)))
+			}
+		}
+		list = append(list, packet.UserProperty{Name: name, Value: val})
+	}
+	s.base.Clients.UserProperties = list
+	return nil
+}
+
+func getProperties(s *Scenario) any {
+	var list []string
+	for _, p := range s.base.Clients.UserProperties {
+		list = append(list, p.Name+"="+p.Value)
+	}
+	if list == nil {
+		return nil
+	}
+	return list
+}
+
+func ruleOf(err error) string {
+	var invalid *packet.InvalidError
+	if errors.As(err, &invalid) {
+		return invalid.Rule
+	}
+	return err.Error()
+}
+
+// tlsField is one string of the TLS options.
+func tlsField(key string, path bool, at func(*tlsconf.Options) *string) field {
+	return field{section: "tls", key: key, parse: func(dir, text string) (value, error) {
+		if text == "" {
+			return value{}, fmt.Errorf("%s is empty", key)
+		}
+		if path {
+			text = resolve(dir, text)
+		}
+		return plain(text, func(c *Case) { *at(&c.TLS) = text }), nil
+	}, get: func(s *Scenario) any { return orNil(*at(&s.base.TLS)) }}
+}
+
+func versionField(key string, at func(*tlsconf.Options) *uint16) field {
+	return field{section: "tls", key: key, parse: func(_, text string) (value, error) {
+		v, err := tlsconf.ParseVersion(text)
+		return plain(text, func(c *Case) { *at(&c.TLS) = v }), err
+	}, get: func(s *Scenario) any {
+		v := *at(&s.base.TLS)
+		if v == 0 {
+			return nil
+		}
+		return strings.TrimPrefix(tls.VersionName(v), "TLS ")
+	}}
+}
+
+func tlsFields() []field {
+	cafile := listField("tls", "cafile", repeated, func(dir, text string) (string, error) {
+		if text == "" {
+			return "", errors.New("cafile is empty")
+		}
+		return resolve(dir, text), nil
+	}, func(c *Case) *[]string { return &c.TLS.CAFiles }, same)
+	alpn := listField("tls", "alpn", commas, func(_, text string) (string, error) {
+		// [RFC 7301 3.1]
+		if text == "" || len(text) > 255 {
+			return "", errors.New("alpn names have 1 to 255 bytes")
+		}
+		return text, nil
+	}, func(c *Case) *[]string { return &c.TLS.ALPN }, same)
+	curves := listField("tls", "curves", commas, func(_, text string) (tls.CurveID, error) { return tlsconf.ParseCurve(text) },
+		func(c *Case) *[]tls.CurveID { return &c.TLS.Curves }, tlsconf.CurveName)
+	insecure := boolField("insecure", func(c *Case) *bool { return &c.TLS.Insecure })
+	insecure.section = "tls"
+	insecure.get = func(s *Scenario) any {
+		if s.base.TLS.Insecure {
+			return true
+		}
+		return nil
+	}
+	return []field{
+		cafile,
+		tlsField("capath", true, func(o *tlsconf.Options) *string { return &o.CAPath }),
+		tlsField("cert", true, func(o *tlsconf.Options) *string { return &o.CertFile }),
+		tlsField("key", true, func(o *tlsconf.Options) *string { return &o.KeyFile }),
+		tlsField("key_password_file", true, func(o *tlsconf.Options) *string { return &o.KeyPasswordFile }),
+		tlsField("servername", false, func(o *tlsconf.Options) *string { return &o.ServerName }),
+		alpn,
+		versionField("tls_min", func(o *tlsconf.Options) *uint16 { return &o.MinVersion }),
+		versionField("tls_max", func(o *tlsconf.Options) *uint16 { return &o.MaxVersion }),
+		curves,
+		insecure,
+	}
+}
+
+// password returns the password that is in force. The one of a file or the
+// environment is taken as it is; a file's line end is not part of it.
+func (s *Scenario) password() (string, bool, error) {
+	switch {
+	case s.passwordFile != "":
+		data, err := readRegular(s.passwordFile, maxBinary, "is over MQTT's limit of 65,535 bytes")
+		if err != nil {
+			return "", false, fmt.Errorf("password file %s: %w", shown(s.passwordFile), err)
+		}
+		line, _, _ := strings.Cut(string(data), "\n")
+		return strings.TrimSuffix(line, "\r"), true, nil
+	case s.passwordEnv != "":
+		if s.LookupEnv == nil {
+			return "", false, errors.New("password_env: the environment cannot be read here")
+		}
+		text, ok := s.LookupEnv(s.passwordEnv)
+		if !ok {
+			return "", false, fmt.Errorf("password_env: the variable %s is not set", shown(s.passwordEnv))
+		}
+		return text, true, nil
+	}
+	return s.base.Clients.Password, s.base.Clients.HasPassword, nil
+}
+
+// passwordFileIsPublic reports whether anyone may read the password file.
+func (s *Scenario) passwordFileIsPublic() bool {
+	if s.passwordFile == "" {
+		return false
+	}
+	info, err := os.Stat(s.passwordFile)
+	return err == nil && info.Mode().Perm()&0o004 != 0
+}
+
+// hostURL is the target given by its parts, --host and --port.
+func (s *Scenario) hostURL() (URL, error) {
+	host := s.host
+	if host == "" {
+		host = "localhost"
+	}
+	if strings.Contains(host, "://") || strings.Contains(host, "@") {
+		return URL{}, errors.New("host takes a name or an address: give a URL as url")
+	}
+	if isIPv6(host) {
+		host = "[" + host + "]"
+	}
+	if s.port == "" {
+		return ParseURL(host)
+	}
+	port, err := ParsePort(s.port)
+	if err != nil {
+		return URL{}, err
+	}
+	return ParseURL(strings.TrimSuffix(host, ":"+s.port) + ":" + strconv.Itoa(port))
+}
+
+func checkTopic(pattern string) error {
+	if err := checkVars("topic", pattern, "icur"); err != nil {
+		return err
+	}
+	// The variables' values hold no character that a topic may not have.
+	if err := packet.ValidateTopicName(Expand(pattern, sampleVars(1))); err != nil {
+		return fmt.Errorf("topic %s", ruleOf(err))
+	}
+	if strings.HasPrefix(pattern, "$share/") {
+		return errors.New("topic must not start with $share/: that subscribes to a share of other topics")
+	}
+	return nil
+}
+
+func checkClientID(pattern string) error {
+	if err := checkVars("client_id", pattern, "iur"); err != nil {
+		return err
+	}
+	// [MQTT-3.1.3-4]
+	if err := packet.ValidateUTF8([]byte(Expand(pattern, sampleVars(1)))); err != nil {
+		return fmt.Errorf("client_id %s", ruleOf(err))
+	}
+	return nil
+}
+
+func checkUsername(pattern string) error {
+	if err := checkVars("username", pattern, "icr"); err != nil {
+		return err
+	}
+	// [MQTT-3.1.3-11]
+	if err := packet.ValidateUTF8([]byte(Expand(pattern, sampleVars(1)))); err != nil {
+		return fmt.Errorf("username %s", ruleOf(err))
+	}
+	return nil
+}
+
+// sampleVars stand for those of a run: the run id has eight characters.
+func sampleVars(client int) Vars {
+	return Vars{I: client, C: strings.Repeat("c", 23), U: "user", R: "00000000"}
+}
+
+// axisKeys lists what may be an axis.
+func axisKeys() []string {
+	var keys []string
+	for _, f := range fields {
+		if f.axis {
+			keys = append(keys, f.key)
+		}
+	}
+	return slices.Clip(keys)
+}

@@ -1,0 +1,305 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Scenario is a matrix, the load that each of its cases gets, and the target.
+// It comes from [Open], [Parse] or [Builtins]; [Scenario.Set] overrides it,
+// and [Scenario.Cases] expands it. The zero value is of no use.
+type Scenario struct {
+	Name        string
+	Description string
+	Exclude     []string // "qos=2/payload=8192": cases that are left out
+	// LookupEnv reads the variable of password_env. It is nil unless the
+	// caller sets it: this package does not read the environment.
+	LookupEnv func(name string) (string, bool)
+
+	base         Case // everything but the axes
+	axes         []axis
+	host, port   string // the target by parts, in place of base.Target.URLs
+	passwordFile string
+	passwordEnv  string
+	places       map[string]place // by key
+	narrowed     bool             // a setting replaced an axis
+	file         string
+	source       []byte
+}
+
+// axis is one key of the matrix with its values, in the order written.
+type axis struct {
+	key    string
+	values []value
+}
+
+// implied are the axes that every case has, with the value that stands where a
+// scenario does not name them.
+var implied = []struct{ key, text string }{{"qos", "0"}, {"payload", "10"}, {"protocol", "3.1.1"}}
+
+// newScenario returns a scenario with the defaults. The default topic and
+// client id differ between runs by %r and between clients by %i; the client id
+// uses only what every broker must take, 1 to 23 of 0-9 a-z A-Z. [MQTT-3.1.3-5]
+func newScenario() *Scenario {
+	return &Scenario{places: map[string]place{}, base: Case{
+		Transport: TCP,
+		Load: Load{
+			Shape: Pairs, Pairs: 1, Inflight: 100, MinTime: 250 * time.Millisecond,
+			Launches: 1, Warmup: 3, Iterations: 15, Drain: 5 * time.Second, OperationsPerMessage: 1,
+		},
+		Clients: Clients{Topic: "mqttload/%r/%i", ClientID: "ml%r%i", KeepAlive: time.Minute, CleanStart: true},
+		Target:  Target{ConnectTimeout: 10 * time.Second},
+	}}
+}
+
+// Source returns the scenario file as it was read.
+func (s *Scenario) Source() []byte { return slices.Clone(s.source) }
+
+// Keys lists every key that [Scenario.Set] takes.
+func Keys() []string {
+	var keys []string
+	for _, f := range fields {
+		keys = append(keys, f.key)
+	}
+	return append(keys, "host", "port", "tls")
+}
+
+// Set overrides one key by its flag's value: Set("qos", "0,1") is --qos 0,1.
+// The key is the flag's long name, with - or _. Axes and alpn, curves and
+// source_ip take lists, separated by commas; from "text:" on, a payload is one
+// value with all its commas. A load key with one value replaces its axis, where
+// the matrix has one. The error is of type [Errors]: "--qos 3: qos must be 0, 1 or 2".
+func (s *Scenario) Set(key, text string) error {
+	return s.SetFrom("--"+strings.ReplaceAll(key, "_", "-"), key, text)
+}
+
+// SetFrom is [Scenario.Set] for a value from elsewhere: place is what messages
+// begin with, such as "MQTTLOAD_QOS". Keys that are repeated as flags (url,
+// cafile, user_property) take their values here; they replace the scenario's.
+func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
+	name := strings.ReplaceAll(key, "-", "_")
+	if name == "user_property" {
+		name = "user_properties"
+	}
+	at := place{flag: origin}
+	if len(texts) == 0 {
+		return Errors{at.fault(name, "has no value")}
+	}
+	if handled, err := s.setSpecial(name, texts); handled {
+		if err != nil {
+			return Errors{at.fault(name, err.Error())}
+		}
+		s.places[name] = at
+		return nil
+	}
+	f := fieldOf(name)
+	if f == nil {
+		msg := "is not known"
+		if near := nearest(name, Keys()); near != "" {
+			msg += fmt.Sprintf(", did you mean %s?", strings.ReplaceAll(near, "_", "-"))
+		}
+		return Errors{at.fault(name, msg)}
+	}
+	if f.parse != nil && f.axis || f.many == commas {
+		texts = splitCommas(name, texts)
+	}
+	bad := s.put(f, "", texts, func(i int) place { return at }, f.axis)
+	s.places[name] = at
+	return bad.err()
+}
+
+// setSpecial sets what is a flag and no key of the file.
+func (s *Scenario) setSpecial(name string, texts []string) (handled bool, err error) {
+	text := texts[len(texts)-1]
+	switch name {
+	case "host":
+		return true, s.setHost(text)
+	case "port":
+		if _, err = ParsePort(text); err == nil {
+			s.port = text
+		} else {
+			err = fmt.Errorf("%s: %w", shown(text), err)
+		}
+	case "tls":
+		on, err := parseFlag("tls", text)
+		if err != nil {
+			return true, err
+		}
+		transport := TCP
+		if on {
+			transport = TLS
+		}
+		return true, s.put(fieldOf("transport"), "", []string{string(transport)}, func(int) place { return place{flag: "tls"} }, true).err()
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// setHost replaces the scenario's targets, and contradicts a url that is a setting too.
+func (s *Scenario) setHost(text string) error {
+	if s.places["url"].flag != "" {
+		return fmt.Errorf("%s is given too: keep one", s.places["url"].flag)
+	}
+	old := s.host
+	s.host = text
+	_, err := s.hostURL()
+	if text == "" {
+		err = errors.New("host is empty")
+	}
+	if err != nil {
+		s.host = old
+		return err
+	}
+	s.base.Target.URLs = nil
+	return nil
+}
+
+// splitCommas splits a flag's list. What begins with text: is one payload,
+// whatever commas follow.
+func splitCommas(key string, texts []string) []string {
+	var list []string
+	for _, text := range texts {
+		for more := true; more; {
+			if key == "payload" && strings.HasPrefix(text, "text:") {
+				list = append(list, text)
+				break
+			}
+			var one string
+			one, text, more = strings.Cut(text, ",")
+			list = append(list, strings.TrimSpace(one))
+		}
+	}
+	return list
+}
+
+// put sets field f to texts, as an axis where asked and possible. at says
+// where the i-th text stands. Nothing is changed when a text is at fault.
+func (s *Scenario) put(f *field, dir string, texts []string, at func(i int) place, fromFlag bool) Errors {
+	var bad Errors
+	path := f.section + "." + f.key
+	if f.parse == nil {
+		if f.many == single && len(texts) > 1 {
+			return Errors{at(0).fault(path, f.key+" takes one value")}
+		}
+		if err := f.assign(s, dir, texts); err != nil {
+			bad = append(bad, at(0).fault(path, f.message(texts, err)))
+		}
+		return bad
+	}
+	if !f.axis && len(texts) > 1 {
+		return Errors{at(0).fault(path, f.key+" takes one value")}
+	}
+	values := make([]value, len(texts))
+	for i, text := range texts {
+		v, err := f.parse(dir, text)
+		if err != nil {
+			bad = append(bad, at(i).fault(elementPath(path, i, len(texts)), f.message([]string{text}, err)))
+		}
+		for j, other := range values[:i] {
+			if err == nil && other.name == v.name {
+				bad = append(bad, at(i).fault(elementPath(path, i, len(texts)), twice(f.key, texts[j], text)))
+			}
+		}
+		values[i] = v
+	}
+	if len(bad) == 0 {
+		s.assignValues(f, values, fromFlag)
+	}
+	return bad
+}
+
+func twice(key, first, second string) string {
+	if first == second {
+		return fmt.Sprintf("%s %s is listed twice", key, shown(first))
+	}
+	return fmt.Sprintf("%s %s is listed twice, as %s and as %s", key, shown(first), shown(first), shown(second))
+}
+
+func elementPath(path string, i, n int) string {
+	if n == 1 {
+		return path
+	}
+	return fmt.Sprintf("%s[%d]", path, i)
+}
+
+// message puts the offending value before the cause, unless it is a secret or
+// the cause begins with it.
+func (f *field) message(texts []string, err error) string {
+	value := strings.Join(texts, ",")
+	if f.secret || strings.HasPrefix(err.Error(), shown(value)) {
+		return err.Error()
+	}
+	return shown(value) + ": " + err.Error()
+}
+
+// assignValues makes values an axis, or one value a part of every case.
+func (s *Scenario) assignValues(f *field, values []value, fromFlag bool) {
+	i := slices.IndexFunc(s.axes, func(a axis) bool { return a.key == f.key })
+	switch {
+	case f.section == "load" && len(values) == 1 && fromFlag:
+		if i >= 0 {
+			s.axes, s.narrowed = slices.Delete(s.axes, i, i+1), true
+		}
+		values[0].apply(&s.base)
+	case !f.axis:
+		values[0].apply(&s.base)
+	case i >= 0:
+		s.axes[i].values = values
+		s.narrowed = s.narrowed || fromFlag
+	default:
+		s.axes = insertAxis(s.axes, axis{f.key, values})
+		s.narrowed = s.narrowed || fromFlag
+	}
+}
+
+// insertAxis adds an axis that a setting names and the matrix does not: qos,
+// payload, protocol and transport each behind the one before it in this order
+// (qos first), anything else last.
+func insertAxis(axes []axis, a axis) []axis {
+	order := []string{"qos", "payload", "protocol", "transport"}
+	rank := slices.Index(order, a.key)
+	if rank < 0 {
+		return append(axes, a)
+	}
+	for rank--; rank >= 0; rank-- {
+		if i := slices.IndexFunc(axes, func(b axis) bool { return b.key == order[rank] }); i >= 0 {
+			return slices.Insert(axes, i+1, a)
+		}
+	}
+	return slices.Insert(axes, 0, a)
+}
+
+// allAxes is the matrix with the axes that every case has.
+func (s *Scenario) allAxes() []axis {
+	axes := slices.Clone(s.axes)
+	for _, one := range implied {
+		if slices.ContainsFunc(axes, func(a axis) bool { return a.key == one.key }) {
+			continue
+		}
+		// The texts are this file's own: they parse.
+		v, _ := fieldOf(one.key).parse("", one.text)
+		axes = insertAxis(axes, axis{one.key, []value{v}})
+	}
+	return axes
+}
+
+// Axes lists the keys of a case's params in their order, with the names of
+// their values.
+func (s *Scenario) Axes() (keys []string, values [][]string) {
+	for _, a := range s.allAxes() {
+		keys, values = append(keys, a.key), append(values, valueNames(a))
+	}
+	return keys, values
+}
+
+func valueNames(a axis) []string {
+	names := make([]string, len(a.values))
+	for i, v := range a.values {
+		names[i] = v.name
+	}
+	return names
+}

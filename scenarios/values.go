@@ -1,0 +1,161 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// ParseDuration reads a Go duration of at least 0: "250ms", "1m30s". A bare
+// number is refused, because it means seconds to some tools and milliseconds
+// to others.
+func ParseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case s == "":
+		return 0, errors.New("is empty: write a duration such as 30s, 250ms or 1m30s")
+	case isNumber(strings.TrimPrefix(s, "-")):
+		// time.ParseDuration lets a bare 0 pass.
+		return 0, fmt.Errorf("%s has no unit: write %ss", shown(s), s)
+	case err != nil && dayPattern.MatchString(s):
+		return 0, fmt.Errorf("%s is not a duration: write days as hours, 24h", shown(s))
+	case err != nil:
+		return 0, fmt.Errorf("%s is not a duration: write one such as 30s, 250ms or 1m30s", shown(s))
+	case d < 0:
+		return 0, errors.New("must not be negative")
+	}
+	return d, nil
+}
+
+var (
+	dayPattern    = regexp.MustCompile(`^[0-9.]+ ?(d|days?|w|weeks?)$`)
+	numberPattern = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+)
+
+func isNumber(s string) bool { return numberPattern.MatchString(s) }
+
+// formatDuration is [time.Duration.String] without trailing zero parts: "1m".
+func formatDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// ParseQoS reads 0, 1 or 2.
+func ParseQoS(s string) (byte, error) {
+	if len(s) == 1 && s[0] >= '0' && s[0] <= '2' {
+		return s[0] - '0', nil
+	}
+	return 0, errors.New("qos must be 0, 1 or 2")
+}
+
+// protocolHints are what other tools call the versions.
+var protocolHints = map[string]string{
+	"3":   "3 means 3.1 to some tools and 3.1.1 to others: write 3.1 or 3.1.1",
+	"4":   "4 is the protocol level of 3.1.1: write 3.1.1",
+	"311": "write 3.1.1", "mqtt311": "write 3.1.1", "mqttv311": "write 3.1.1", "v311": "write 3.1.1",
+	"31": "write 3.1", "mqtt31": "write 3.1", "mqttv31": "write 3.1", "v31": "write 3.1", "30": "write 3.1",
+	"50": "write 5", "v5": "write 5", "mqtt5": "write 5", "mqttv5": "write 5", "v50": "write 5", "mqtt50": "write 5", "mqttv50": "write 5",
+}
+
+// ParseProtocol reads "3.1", "3.1.1" or "5", and nothing else: other spellings
+// are answered with a hint.
+func ParseProtocol(s string) (packet.Version, error) {
+	for _, v := range []packet.Version{packet.V31, packet.V311, packet.V5} {
+		if s == v.String() {
+			return v, nil
+		}
+	}
+	if hint, ok := protocolHints[strings.ToLower(strings.NewReplacer(".", "", " ", "", "-", "").Replace(s))]; ok {
+		return 0, errors.New("protocol must be 3.1, 3.1.1 or 5: " + hint)
+	}
+	return 0, errors.New("protocol must be 3.1, 3.1.1 or 5")
+}
+
+func parseTransport(s string) (Transport, error) {
+	switch Transport(s) {
+	case TCP, TLS:
+		return Transport(s), nil
+	case "ws", "wss", "unix", "quic":
+		return "", fmt.Errorf("transport %s is not supported yet: tcp and tls are", s)
+	}
+	return "", errors.New("transport must be tcp or tls")
+}
+
+func parseShape(s string) (Shape, error) {
+	switch Shape(s) {
+	case Pairs, Loopback:
+		return Shape(s), nil
+	}
+	return "", errors.New("shape must be pairs or loopback")
+}
+
+// parseWhole reads a whole number in [least, most]. A leading zero is refused:
+// YAML 1.1 reads 010 as 8, and people as 10.
+func parseWhole(key, s string, least, most int64) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if isDigits(s) && len(s) > 1 && s[0] == '0' {
+		return 0, fmt.Errorf("%s must be written without leading zeros: write %s", key, strings.TrimLeft(s[:len(s)-1], "0")+s[len(s)-1:])
+	}
+	if err != nil || n < least || n > most || !isDigits(strings.TrimPrefix(s, "-")) {
+		return 0, fmt.Errorf("%s must be a whole number from %d to %d", key, least, most)
+	}
+	return n, nil
+}
+
+func parseFlag(key, s string) (bool, error) {
+	switch s {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s must be true or false", key)
+}
+
+// maxRate is beyond any machine, in connections per second.
+const maxRate = 10_000_000
+
+func parseRate(key, s string) (float64, error) {
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || !isNumber(s) || math.IsInf(n, 0) || n > maxRate {
+		return 0, fmt.Errorf("%s must be a number from 0 to %d, per second", key, maxRate)
+	}
+	return n, nil
+}
+
+// parseTime reads a duration in [least, most] under the name of its key.
+func parseTime(key, s string, least, most time.Duration) (time.Duration, error) {
+	d, err := ParseDuration(s)
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), shown(s)):
+		return 0, err
+	case err != nil:
+		return 0, fmt.Errorf("%s %w", key, err)
+	case d == 0 && least > 0:
+		return 0, fmt.Errorf("%s must be more than 0", key)
+	case d < least || d > most:
+		return 0, fmt.Errorf("%s must be from %s to %s", key, formatDuration(least), formatDuration(most))
+	}
+	return d, nil
+}
+
+// parseSeconds is [parseTime] for what MQTT carries in whole seconds.
+func parseSeconds(key, s string, most int64) (time.Duration, error) {
+	d, err := parseTime(key, s, 0, time.Duration(most)*time.Second)
+	if err == nil && d%time.Second != 0 {
+		return 0, fmt.Errorf("%s must be whole seconds: MQTT carries no fractions", key)
+	}
+	return d, err
+}
