@@ -113,7 +113,8 @@ type Broker struct {
 	subs     tree
 	retained retained
 	count    counters
-	wg       sync.WaitGroup // connections, the sweeper and what it starts
+	wg       sync.WaitGroup // connections, the sweeper, wills on their way
+	stop     chan struct{}  // closed by Shutdown
 
 	mu        sync.Mutex
 	closed    bool
@@ -123,6 +124,7 @@ type Broker struct {
 	sessions  map[string]*session
 	timed     map[*session]struct{} // without connection, with something due
 	gone      wireTotals            // of connections that have ended
+	entered   int                   // connections that have a session
 	serial    uint64                // for assigned client identifiers
 }
 
@@ -133,6 +135,7 @@ func New(cfg Config) *Broker {
 	return &Broker{
 		cfg: cfg, maxQoS: min(*cfg.MaximumQoS, 2), epoch: time.Now(),
 		retained:  retained{max: cfg.MaxRetainedBytes},
+		stop:      make(chan struct{}),
 		listeners: map[net.Listener]struct{}{},
 		clients:   map[*client]struct{}{},
 		sessions:  map[string]*session{},
@@ -189,7 +192,10 @@ func (b *Broker) Close() error {
 func (b *Broker) close() []*client {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.closed = true
+	if !b.closed {
+		b.closed = true
+		close(b.stop)
+	}
 	for l := range b.listeners {
 		_ = l.Close()
 	}

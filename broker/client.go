@@ -97,12 +97,15 @@ func (c *client) onRoom() { c.sess.room(c) }
 func (c *client) serve() {
 	err := c.read()
 	c.settleAccounts()
-	c.farewell(err)
-	_ = c.wc.CloseWith(err)
+	told := c.farewell(err)
 	if c.sess != nil {
 		c.b.leave(c)
 	}
 	close(c.done)
+	if told {
+		c.linger()
+	}
+	_ = c.wc.CloseWith(err)
 	if err != errDisconnected {
 		c.b.logf("client %s: %v", c.name(), err)
 	}
@@ -347,11 +350,12 @@ const (
 	lingerBytes   = 4 << 20
 )
 
-// farewell tells the client why, where there is something to tell.
-func (c *client) farewell(err error) {
+// farewell tells the client why, where there is something to tell, and
+// reports whether the client may be still about to read it.
+func (c *client) farewell(err error) bool {
 	code, tell := reasonOf(err)
 	if !tell {
-		return
+		return false
 	}
 	if c.v5 && c.connected.Load() {
 		d := packet.Disconnect{Code: code}
@@ -364,9 +368,9 @@ func (c *client) farewell(err error) {
 	_ = c.wc.Flush()
 	if !c.wc.Idle() {
 		_ = c.wc.Shutdown(err, farewellTimeout)
-		return
+		return false
 	}
-	c.linger()
+	return true
 }
 
 // reasonOf returns the reason code of err, and whether the connection still
@@ -385,6 +389,7 @@ func reasonOf(err error) (packet.ReasonCode, bool) {
 	return 0, false
 }
 
+// linger reads until the client closes too, but not for long.
 func (c *client) linger() {
 	half, ok := c.nc.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || c.nc.SetReadDeadline(time.Now().Add(lingerTimeout)) != nil {

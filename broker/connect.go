@@ -137,10 +137,10 @@ func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bo
 	switch {
 	case b.closed:
 		return nil, false, packet.ReasonServerShuttingDown
-	case len(b.clients) > b.cfg.MaxClients:
-		return nil, false, packet.ReasonServerBusy
 	case s != nil && s.owner != nil:
 		return s.owner, false, 0
+	case b.entered >= b.cfg.MaxClients:
+		return nil, false, packet.ReasonServerBusy
 	case s != nil && (p.CleanStart || s.expiresAt != 0 && b.now() >= s.expiresAt):
 		// [MQTT-3.1.2-4]
 		b.end(s)
@@ -156,6 +156,7 @@ func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bo
 	// [MQTT-3.1.3-9] The client is back: its delayed will is not sent.
 	s.owner, s.will, s.expiresAt, s.expiry = c, nil, 0, b.sessionExpiry(p)
 	delete(b.timed, s)
+	b.entered++
 	c.sess, c.self = s, s
 	return nil, present, 0
 }
@@ -272,6 +273,7 @@ func (b *Broker) leave(c *client) {
 		w = nil
 	}
 	s.owner = nil
+	b.entered--
 	now := b.now()
 	if s.expiry == 0 {
 		b.end(s)

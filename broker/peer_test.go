@@ -47,6 +47,8 @@ type peer struct {
 	nc   net.Conn
 	v    packet.Version
 	scan *packet.Scanner
+
+	outbox chan []byte // written by flood after its messages; nil without
 }
 
 // join opens a connection over loopback TCP without sending anything.

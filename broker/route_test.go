@@ -59,7 +59,7 @@ func TestMatching(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{}))
 	c := connect(t, addr, clean(packet.V5, "c"))
-	for i, f := range []packet.Subscription{sub("a/#", 0), sub("a/b", 2), sub("+/b", 1)} {
+	for i, f := range []packet.Subscription{sub("a/#", 1), sub("a/b", 0), sub("+/b", 2)} {
 		c.subscribeWith(packet.Properties{SubscriptionIDs: []uint32{uint32(i + 300)}}, f)
 	}
 	p := connect(t, addr, clean(packet.V311, "p"))

@@ -162,6 +162,42 @@ func TestResumeTwice(t *testing.T) {
 	b.checkAccounts(t, "c", 0)
 }
 
+// TestQuotaAfterResume: PUBCOMP for a PUBREL sent again does not raise the
+// send quota above the Receive Maximum. [MQTT5 4.9]
+func TestQuotaAfterResume(t *testing.T) {
+	b := startBroker(t, Config{})
+	addr := listen(t, b)
+	c := connect(t, addr, kept(packet.V5, "c"))
+	c.subscribe(sub("a", 2))
+	p := connect(t, addr, clean(packet.V311, "p"))
+	for id := uint16(1); id <= 3; id++ {
+		p.publish("a", "x", 2, id)
+		finishPublish(p, 2, id)
+		got := c.wantPublish("a", "x", 2).PacketID
+		c.sendAck(packet.PUBREC, got)
+		c.wantAck(packet.PUBREL, got, 0)
+	}
+	c.drop(b, "c")
+	narrow := kept(packet.V5, "c")
+	narrow.Properties.ReceiveMaximum = ptr(uint16(1))
+	c = connect(t, addr, narrow)
+	for id := uint16(1); id <= 3; id++ {
+		c.wantAck(packet.PUBREL, id, 0)
+		c.sendAck(packet.PUBCOMP, id)
+	}
+	c.sync()
+	for range 4 {
+		p.publish1("a", "y")
+	}
+	for range 4 {
+		got := c.wantPublish("a", "y", 1)
+		c.sync() // one at a time
+		c.sendAck(packet.PUBACK, got.PacketID)
+	}
+	c.sync()
+	b.checkAccounts(t, "c", 0)
+}
+
 // TestCleanStart: a clean start ends the session that was kept, and a session
 // that is not kept ends with its connection.
 func TestCleanStart(t *testing.T) {

@@ -27,7 +27,12 @@ func (b *Broker) sweep() {
 	defer b.wg.Done()
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
-	for range ticker.C {
+	for {
+		select {
+		case <-ticker.C:
+		case <-b.stop:
+			return
+		}
 		clients, sessions, more := b.dueForSweep()
 		now := b.now()
 		for _, c := range clients {
