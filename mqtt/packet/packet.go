@@ -3,11 +3,13 @@
 //
 // Encoders have the form Append(dst, version) ([]byte, error): they append one
 // whole control packet to dst and return the extended slice, without
-// allocating when dst has room. Decoders take the body of a [Frame] (the bytes
-// after the remaining length), check every bound, and alias the body wherever
-// a []byte or a string view is possible: what they return is valid only as
-// long as the bytes they were given. Nothing here allocates in proportion to a
-// length that a peer merely claims.
+// allocating when dst has room. What only MQTT 5 has is left out in 3.x.
+//
+// Decoders take a [Frame], check every bound and every rule that can be seen in
+// one packet alone, and return a [*MalformedError]. A decoded [Publish] aliases
+// the frame, and so lives no longer than it; every other packet owns what it
+// holds. Which side may send a packet, and when, is for the caller to judge.
+// Nothing here allocates in proportion to a length that a peer merely claims.
 package packet
 
 import "fmt"
