@@ -113,7 +113,6 @@ func (c *caseRun) result() *result.Case {
 	}
 	r.Delivery.CountsOnly = len(c.payload) < stampSize
 	r.Bottleneck = c.bottleneck(r)
-	r.Warnings = append(r.Warnings, result.Analyze(*r)...)
 	return r
 }
 
