@@ -205,3 +205,19 @@ func TestPropertiesOwnTheirMemory(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// A broker that forwards reads the properties, changes them and sets them again.
+func TestPublishProperties(t *testing.T) {
+	p := Publish{Topic: []byte("t"), RawProperties: []byte{idTopicAlias, 0, 7}}
+	var props Properties
+	if err := p.ParseProperties(&props); err != nil || *props.TopicAlias != 7 {
+		t.Fatalf("%+v, %v", props, err)
+	}
+	props = Properties{SubscriptionIDs: []uint32{5}}
+	if err := p.SetProperties(&props); err != nil || !bytes.Equal(p.RawProperties, []byte{idSubscriptionID, 5}) {
+		t.Errorf("% x, %v", p.RawProperties, err)
+	}
+	if err := p.SetProperties(&Properties{TopicAlias: new(uint16(0))}); err == nil || len(p.RawProperties) != 2 {
+		t.Errorf("% x, %v", p.RawProperties, err)
+	}
+}
