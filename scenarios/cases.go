@@ -84,9 +84,9 @@ func caseAt(base Case, axes []axis, n int) Case {
 }
 
 // escapeID keeps the slash of a file name from looking like the next param's.
-func escapeID(s string) string {
-	return strings.NewReplacer("%", "%25", "/", "%2F").Replace(s)
-}
+func escapeID(s string) string { return idEscapes.Replace(s) }
+
+var idEscapes = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // resolved is the base of all cases with the target, the password and the
 // implied transport settled.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // object is a JSON object that keeps the order of its keys: the order of the
@@ -86,14 +87,30 @@ func (s *Scenario) section(name string, keep func(*field) bool) object {
 	return content
 }
 
-// show is the value of a field; the target by its parts is a url like any other.
+// show is the value of a field; the target by its parts is a url like any
+// other, and a port that was not written stays so.
 func (s *Scenario) show(f *field) any {
-	if f.key == "url" && (s.host != "" || s.port != "") {
+	if f.key != "url" {
+		return f.get(s)
+	}
+	urls := s.base.Target.URLs
+	if s.host != "" || s.port != "" {
 		if u, err := s.hostURL(); err == nil {
-			return []string{u.String()}
+			urls = []URL{u}
 		}
 	}
-	return f.get(s)
+	var list []string
+	for _, u := range urls {
+		text := u.String()
+		if !u.HasPort {
+			text = text[:strings.LastIndexByte(text, ':')]
+		}
+		list = append(list, text)
+	}
+	if list == nil {
+		return nil
+	}
+	return list
 }
 
 func (s *Scenario) matrix() object {

@@ -69,6 +69,27 @@ func (p place) fault(path, msg string) Error {
 	return Error{File: p.file, Line: p.line, Path: path, Msg: msg}
 }
 
+// refuse is the fault of one value: "--qos 3: qos must be 0, 1 or 2". A secret
+// is not repeated, and a value not twice.
+func (p place) refuse(f *field, path, text string, err error) Error {
+	what, msg := p.flag, err.Error()
+	if what == "" {
+		what = f.key
+	}
+	switch {
+	case f.secret:
+		msg = what + ": " + msg
+	case strings.HasPrefix(msg, shown(text)+" "):
+		msg = what + " " + msg
+	default:
+		msg = what + " " + shown(text) + ": " + msg
+	}
+	if p.flag != "" {
+		return Error{Path: p.flag, Msg: msg}
+	}
+	return Error{File: p.file, Line: p.line, Path: path, Msg: msg}
+}
+
 // shown is a value as a message may repeat it: short, and without characters
 // that a terminal would obey.
 func shown(s string) string {

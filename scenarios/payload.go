@@ -85,7 +85,7 @@ func parseSize(s string) (int, error) {
 }
 
 func overLimit(size string) error {
-	return fmt.Errorf("a payload of %s bytes is over the limit: MQTT packets carry at most 268,435,455 bytes of topic, properties and payload", shown(size))
+	return fmt.Errorf("a payload of %s is over the limit: MQTT packets carry at most 268,435,455 bytes of topic, properties and payload", shown(size))
 }
 
 func isDigits(s string) bool {
@@ -97,7 +97,7 @@ func readPayload(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("has no name: write @FILE")
 	}
-	return readRegular(path, MaxPayload, "over MQTT's limit of 268,435,455 bytes")
+	return readRegular(path, MaxPayload, "is over MQTT's limit of 268,435,455 bytes")
 }
 
 // readRegular reads a regular file of at most limit bytes. The error is the
@@ -114,6 +114,8 @@ func readRegular(path string, limit int, tooLarge string) ([]byte, error) {
 		return nil, errors.New("is a named pipe (FIFO): write its content to a file first")
 	case !mode.IsRegular():
 		return nil, errors.New("is a device or a socket, not a file")
+	case info.Size() > int64(limit):
+		return nil, errors.New(tooLarge)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -88,18 +88,18 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 	if len(texts) == 0 {
 		return Errors{at.fault(name, "has no value")}
 	}
-	if handled, err := s.setSpecial(name, texts); handled {
+	if handled, err := s.setSpecial(name, texts[len(texts)-1]); handled {
 		if err != nil {
-			return Errors{at.fault(name, err.Error())}
+			return Errors{at.refuse(&field{key: name, secret: name == "host"}, name, texts[len(texts)-1], err)}
 		}
 		s.places[name] = at
 		return nil
 	}
 	f := fieldOf(name)
 	if f == nil {
-		msg := "is not known"
+		msg := fmt.Sprintf("unknown key %s", quoted(key))
 		if near := nearest(name, Keys()); near != "" {
-			msg += fmt.Sprintf(", did you mean %s?", strings.ReplaceAll(near, "_", "-"))
+			msg += fmt.Sprintf(", did you mean %q?", strings.ReplaceAll(near, "_", "-"))
 		}
 		return Errors{at.fault(name, msg)}
 	}
@@ -112,17 +112,16 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 }
 
 // setSpecial sets what is a flag and no key of the file.
-func (s *Scenario) setSpecial(name string, texts []string) (handled bool, err error) {
-	text := texts[len(texts)-1]
+func (s *Scenario) setSpecial(name, text string) (handled bool, err error) {
 	switch name {
 	case "host":
 		return true, s.setHost(text)
 	case "port":
-		if _, err = ParsePort(text); err == nil {
+		_, err := ParsePort(text)
+		if err == nil {
 			s.port = text
-		} else {
-			err = fmt.Errorf("%s: %w", shown(text), err)
 		}
+		return true, err
 	case "tls":
 		on, err := parseFlag("tls", text)
 		if err != nil {
@@ -132,11 +131,11 @@ func (s *Scenario) setSpecial(name string, texts []string) (handled bool, err er
 		if on {
 			transport = TLS
 		}
-		return true, s.put(fieldOf("transport"), "", []string{string(transport)}, func(int) place { return place{flag: "tls"} }, true).err()
-	default:
-		return false, nil
+		v := plain(string(transport), func(c *Case) { c.Transport = transport })
+		s.assignValues(fieldOf("transport"), []value{v}, true)
+		return true, nil
 	}
-	return true, err
+	return false, nil
 }
 
 // setHost replaces the scenario's targets, and contradicts a url that is a setting too.
@@ -164,8 +163,8 @@ func splitCommas(key string, texts []string) []string {
 	var list []string
 	for _, text := range texts {
 		for more := true; more; {
-			if key == "payload" && strings.HasPrefix(text, "text:") {
-				list = append(list, text)
+			if rest := strings.TrimLeft(text, " "); key == "payload" && strings.HasPrefix(rest, "text:") {
+				list = append(list, rest)
 				break
 			}
 			var one string
@@ -186,7 +185,7 @@ func (s *Scenario) put(f *field, dir string, texts []string, at func(i int) plac
 			return Errors{at(0).fault(path, f.key+" takes one value")}
 		}
 		if err := f.assign(s, dir, texts); err != nil {
-			bad = append(bad, at(0).fault(path, f.message(texts, err)))
+			bad = append(bad, at(0).refuse(f, path, strings.Join(texts, ","), err))
 		}
 		return bad
 	}
@@ -197,7 +196,7 @@ func (s *Scenario) put(f *field, dir string, texts []string, at func(i int) plac
 	for i, text := range texts {
 		v, err := f.parse(dir, text)
 		if err != nil {
-			bad = append(bad, at(i).fault(elementPath(path, i, len(texts)), f.message([]string{text}, err)))
+			bad = append(bad, at(i).refuse(f, elementPath(path, i, len(texts)), text, err))
 		}
 		for j, other := range values[:i] {
 			if err == nil && other.name == v.name {
@@ -226,16 +225,6 @@ func elementPath(path string, i, n int) string {
 	return fmt.Sprintf("%s[%d]", path, i)
 }
 
-// message puts the offending value before the cause, unless it is a secret or
-// the cause begins with it.
-func (f *field) message(texts []string, err error) string {
-	value := strings.Join(texts, ",")
-	if f.secret || strings.HasPrefix(err.Error(), shown(value)) {
-		return err.Error()
-	}
-	return shown(value) + ": " + err.Error()
-}
-
 // assignValues makes values an axis, or one value a part of every case.
 func (s *Scenario) assignValues(f *field, values []value, fromFlag bool) {
 	i := slices.IndexFunc(s.axes, func(a axis) bool { return a.key == f.key })
@@ -250,9 +239,10 @@ func (s *Scenario) assignValues(f *field, values []value, fromFlag bool) {
 	case i >= 0:
 		s.axes[i].values = values
 		s.narrowed = s.narrowed || fromFlag
+	case fromFlag:
+		s.axes, s.narrowed = insertAxis(s.axes, axis{f.key, values}), true
 	default:
-		s.axes = insertAxis(s.axes, axis{f.key, values})
-		s.narrowed = s.narrowed || fromFlag
+		s.axes = append(s.axes, axis{f.key, values})
 	}
 }
 

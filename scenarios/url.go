@@ -178,7 +178,7 @@ func splitHostPort(s string) (host, port string, hasPort bool, err error) {
 
 func isIPv6(s string) bool {
 	ip, err := netip.ParseAddr(unescapeZone(s))
-	return err == nil && ip.Is6()
+	return err == nil && ip.Is6() && !strings.ContainsFunc(ip.Zone(), oddInHost)
 }
 
 // unescapeZone undoes the escape that a URL puts before an IPv6 zone; the zone
@@ -195,18 +195,20 @@ func checkHost(s string) (string, error) {
 	if isIPv6(s) {
 		return unescapeZone(s), nil
 	}
-	odd := func(r rune) bool {
-		return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
-	}
 	switch {
 	case s == "":
 		return "", errors.New("target has no host: write mqtt://host:1883")
 	case len(s) > 253:
 		return "", errors.New("target's host is over 253 characters, which no DNS name is")
-	case strings.ContainsFunc(s, odd):
+	case strings.ContainsFunc(s, oddInHost):
 		return "", errors.New("target's host holds a character that is not of a DNS name or an IP address")
 	}
 	return s, nil
+}
+
+// oddInHost finds what neither DNS names nor the names of interfaces hold.
+func oddInHost(r rune) bool {
+	return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
 }
 
 // ParsePort reads a port, 1 to 65535.

@@ -20,15 +20,15 @@ func ParseDuration(s string) (time.Duration, error) {
 	switch {
 	case s == "":
 		return 0, errors.New("is empty: write a duration such as 30s, 250ms or 1m30s")
-	case isNumber(strings.TrimPrefix(s, "-")):
+	case strings.HasPrefix(s, "-") && (isNumber(s[1:]) || d < 0):
+		return 0, errors.New("must not be negative")
+	case isNumber(s):
 		// time.ParseDuration lets a bare 0 pass.
 		return 0, fmt.Errorf("%s has no unit: write %ss", shown(s), s)
 	case err != nil && dayPattern.MatchString(s):
 		return 0, fmt.Errorf("%s is not a duration: write days as hours, 24h", shown(s))
 	case err != nil:
 		return 0, fmt.Errorf("%s is not a duration: write one such as 30s, 250ms or 1m30s", shown(s))
-	case d < 0:
-		return 0, errors.New("must not be negative")
 	}
 	return d, nil
 }

@@ -78,12 +78,20 @@ func (d *decoder) document(data []byte) {
 	d.mapping(root, "", func(key string, k, v *yaml.Node) { d.section(key, k, v) })
 }
 
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)`)
+var (
+	yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)`)
+	// yamlParser matches what the YAML library's parser says, other than its
+	// scanner: there it counts lines from 0.
+	yamlParser = regexp.MustCompile(`^did not find expected (['<]|key|node)`)
+)
 
 // syntax passes on what the YAML reader says, with its line in our place.
 func (d *decoder) syntax(err error) {
 	parts := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
-	line, _ := strconv.Atoi(parts[1])
+	line, err := strconv.Atoi(parts[1])
+	if err == nil && yamlParser.MatchString(parts[2]) {
+		line++
+	}
 	d.fail(line, "", "not YAML: %s", parts[2])
 }
 
