@@ -277,15 +277,6 @@ func (s *Scenario) allAxes() []axis {
 	return axes
 }
 
-// Axes lists the keys of a case's params in their order, with the names of
-// their values.
-func (s *Scenario) Axes() (keys []string, values [][]string) {
-	for _, a := range s.allAxes() {
-		keys, values = append(keys, a.key), append(values, valueNames(a))
-	}
-	return keys, values
-}
-
 func valueNames(a axis) []string {
 	names := make([]string, len(a.values))
 	for i, v := range a.values {
