@@ -64,7 +64,10 @@ func (s *session) plan() {
 	}
 	tag := newTag(s.x.cfg.RunID, s.x.serial)
 	for i := range pairs {
-		topic := scenarios.Expand(s.Clients.Topic, scenarios.Vars{I: i + 1, R: s.topicRun()})
+		publisher := perPair*i + perPair - 1
+		vars := s.vars(publisher)
+		vars.I, vars.R = i+1, s.topicRun()
+		topic := scenarios.Expand(s.Clients.Topic, vars)
 		st := newStream(s.caseRun, tag, i, topic)
 		s.streams = append(s.streams, st)
 		if perPair == 1 {
@@ -88,6 +91,15 @@ func (s *session) topicRun() string {
 		return serial
 	}
 	return id[:len(id)-len(serial)] + serial
+}
+
+// vars are the values of the variables of the i-th client.
+func (s *session) vars(i int) scenarios.Vars {
+	v := scenarios.Vars{I: i + 1, R: s.x.cfg.RunID}
+	v.U = scenarios.Expand(s.Clients.Username, v)
+	v.C = scenarios.Expand(s.Clients.ClientID, v)
+	v.U = scenarios.Expand(s.Clients.Username, v) // it may hold the client id
+	return v
 }
 
 func (s *session) addMember(pub, sub *stream) {
@@ -186,15 +198,14 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 
 func (s *session) clientConfig(i int, m *member, d *dialer) mqtt.Config {
 	c := &s.Clients
-	vars := scenarios.Vars{I: i + 1, R: s.x.cfg.RunID}
-	vars.C = scenarios.Expand(c.ClientID, vars)
+	vars := s.vars(i)
 	cfg := mqtt.Config{
 		Dial: d.dial, Version: s.Protocol, ClientID: vars.C, CleanStart: c.CleanStart, KeepAlive: c.KeepAlive,
 		HasUsername: c.HasUsername, HasPassword: c.HasPassword,
 		Inflight: s.Load.Inflight, Handler: m, Sweeper: s.x.sweeper,
 	}
 	if c.HasUsername {
-		cfg.Username = scenarios.Expand(c.Username, vars)
+		cfg.Username = vars.U
 	}
 	if c.HasPassword {
 		cfg.Password = []byte(c.Password)

@@ -157,7 +157,7 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c.dialed = time.Since(start)
-	o := wire.Options{OnRoom: c.handler.Room}
+	o := wire.Options{Version: cfg.Version, OnRoom: c.handler.Room}
 	if m := cfg.Properties.MaximumPacketSize; m != nil {
 		o.MaxPacketSize = int(*m)
 	}

@@ -34,6 +34,8 @@ type Options struct {
 	// MaxPacketSize is the largest packet accepted from the peer, in bytes; 0
 	// is the protocol's own limit.
 	MaxPacketSize int
+	// Version is the protocol's; it matters where 3.1 leaves header flags open.
+	Version packet.Version
 	// OnRoom is called, without any lock held, when room has come back after
 	// [Conn.Room] reported none under the same Begin.
 	OnRoom func()
@@ -78,6 +80,7 @@ type sink interface {
 // without blocking when it was built over [NonBlocking].
 func New(nc net.Conn, o Options) *Conn {
 	c := &Conn{nc: nc, scan: packet.NewScanner(nil, o.MaxPacketSize), onRoom: o.OnRoom}
+	c.scan.SetVersion(o.Version)
 	c.changed.L = &c.mu
 	c.drain = c.drainAll
 	c.source, c.sink = plainSource{nc}, sink(plainSink{nc})
