@@ -1,0 +1,220 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+func TestNearest(t *testing.T) {
+	names := []string{"qos", "payload", "protocol", "password", "password-file", "client-id", "min-time", "iterations", "host"}
+	for typed, want := range map[string]string{
+		"qoss": "qos", "QoS": "qos", "qso": "qos", "client_id": "client-id", "clientid": "client-id", "Client_Id": "client-id",
+		"pasword": "password", "iteration": "iterations", "time": "min-time", "proto": "protocol", "iter": "iterations",
+		"zzzzzz": "", "x": "", "": "", "rate": "",
+	} {
+		if got := nearest(typed, names); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", typed, got, want)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"qos", "qoss", 1}, {"ca", "abc", 3}} {
+		if got := distance(test.a, test.b); got != test.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
+
+func TestParseOutput(t *testing.T) {
+	for in, want := range map[string]output{
+		"report.json":    {"json", "report.json"},
+		"a/b.JSON":       {"json", "a/b.JSON"},
+		"r.json.gz":      {"json", "r.json.gz"},
+		"r.md":           {"markdown", "r.md"},
+		"r.txt":          {"console", "r.txt"},
+		"json=x":         {"json", "x"},
+		"md=a=b":         {"markdown", "a=b"},
+		"table=-":        {"console", "-"},
+		"-":              {"", "-"},
+		"dir.x/a=b.json": {"json", "dir.x/a=b.json"},
+	} {
+		if got, err := parseOutput(in); err != nil || got != want {
+			t.Errorf("parseOutput(%q) = %v, %v; want %v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "json", "report", "r.xyz", "csv=x", "json=", "r.md.gz", "=x"} {
+		if got, err := parseOutput(in); err == nil {
+			t.Errorf("parseOutput(%q) = %v, want an error", in, got)
+		}
+	}
+}
+
+func TestWithoutUser(t *testing.T) {
+	for in, want := range map[string]string{
+		"mqtt://u:p@h:1":      "mqtt://h:1",
+		"u:p@h":               "h",
+		"mqtt://h":            "mqtt://h",
+		"mqtt://u:p@ss@h:1/x": "mqtt://h:1/x",
+		"mqtt://u:p@":         "mqtt://",
+	} {
+		if got := withoutUser(in); got != want {
+			t.Errorf("withoutUser(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestRunID: the id comes from the seed alone, and neighbours differ.
+func TestRunID(t *testing.T) {
+	seen := map[string]uint64{}
+	for seed := range uint64(10_000) {
+		id := runID(seed)
+		if len(id) != 8 || strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || id != runID(seed) {
+			t.Fatalf("runID(%d) = %q", seed, id)
+		}
+		if other, ok := seen[id]; ok {
+			t.Fatalf("seeds %d and %d have the same run id %s", other, seed, id)
+		}
+		seen[id] = seed
+	}
+}
+
+func planCase(pairs, inflight int) scenarios.Case {
+	return scenarios.Case{Load: scenarios.Load{
+		Shape: scenarios.Pairs, Pairs: pairs, Inflight: inflight, MinTime: 250 * time.Millisecond,
+		Launches: 1, Warmup: 3, Iterations: 15, OperationsPerMessage: 1,
+	}}
+}
+
+func TestPlanLine(t *testing.T) {
+	var cases []scenarios.Case
+	for range 18 {
+		cases = append(cases, planCase(1, 100))
+	}
+	tests := []struct {
+		name  string
+		cases []scenarios.Case
+		want  string
+	}{
+		{"default", cases, "plan: 18 cases x 1 launch x (3 warm-up + 15) iterations, 1 publisher + 1 subscriber per case, window 100, about 1m13s"},
+		{"axes", []scenarios.Case{planCase(1, 10), planCase(1000, 2000)},
+			"plan: 2 cases x 1 launch x (3 warm-up + 15) iterations, 1-1,000 publishers + 1-1,000 subscribers per case, window 10-2,000, about 8s"},
+	}
+	loop := planCase(2, 5)
+	loop.Load.Shape, loop.Load.Messages, loop.Load.Launches = scenarios.Loopback, 1000, 10
+	tests = append(tests, struct {
+		name  string
+		cases []scenarios.Case
+		want  string
+	}{"loopback", []scenarios.Case{loop}, "plan: 1 case x 10 launches x (3 warm-up + 15) iterations, 2 clients that publish and subscribe per case, window 5"})
+	for _, test := range tests {
+		if got := planLine(test.cases); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
+// TestDescriptors: a connection to the embedded broker has both ends here.
+func TestDescriptors(t *testing.T) {
+	cases := []scenarios.Case{planCase(10, 1), planCase(500, 1)}
+	if got := descriptors(cases, false); got != 1000+spareDescriptors {
+		t.Errorf("descriptors %d", got)
+	}
+	if got := descriptors(cases, true); got != 2000+spareDescriptors {
+		t.Errorf("descriptors with the embedded broker %d", got)
+	}
+	var bad faults
+	checkDescriptors(cases, true, 2000+spareDescriptors, &bad)
+	checkDescriptors(cases, true, 0, &bad)
+	if len(bad) != 0 {
+		t.Errorf("enough is not enough: %v", bad)
+	}
+	checkDescriptors(cases, true, 1024, &bad)
+	if len(bad) != 1 || bad[0].code != exitUsage || !strings.Contains(bad[0].msg, "2,064 open files and the limit is 1,024") {
+		t.Errorf("got %v", bad)
+	}
+}
+
+// TestAim: which targets a case uses, by transport.
+func TestAim(t *testing.T) {
+	url := func(s string) scenarios.URL {
+		u, err := scenarios.ParseURL(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	axis := func(tr scenarios.Transport, urls ...string) scenarios.Case {
+		c := scenarios.Case{Transport: tr}
+		for _, u := range urls {
+			c.Target.URLs = append(c.Target.URLs, url(u))
+		}
+		return c
+	}
+	tests := []struct {
+		name  string
+		cases []scenarios.Case
+		want  string // transport and targets of each case; "" for a fault
+	}{
+		{"plain", []scenarios.Case{axis(scenarios.TCP, "h")}, "tcp mqtt://h:1883"},
+		{"mqtts", []scenarios.Case{axis(scenarios.TLS, "mqtts://h")}, "tls mqtts://h:8883"},
+		{"two that take turns", []scenarios.Case{axis(scenarios.TCP, "h", "h:2")}, "tcp mqtt://h:1883 mqtt://h:2"},
+		{"--tls moves the default port", []scenarios.Case{axis(scenarios.TLS, "mqtt://h")}, "tls mqtts://h:8883"},
+		{"--tls keeps a port", []scenarios.Case{axis(scenarios.TLS, "mqtt://h:1884")}, "tls mqtts://h:1884"},
+		{"both with default ports", []scenarios.Case{axis(scenarios.TCP, "h"), axis(scenarios.TLS, "h")}, "tcp mqtt://h:1883; tls mqtts://h:8883"},
+		{"both with a target each", []scenarios.Case{axis(scenarios.TCP, "mqtt://h:1", "mqtts://h:2"), axis(scenarios.TLS, "mqtt://h:1", "mqtts://h:2")},
+			"tcp mqtt://h:1; tls mqtts://h:2"},
+		{"both with one port", []scenarios.Case{axis(scenarios.TCP, "mqtt://h:1"), axis(scenarios.TLS, "mqtt://h:1")}, ""},
+		{"mqtts is not taken for plain", []scenarios.Case{axis(scenarios.TCP, "mqtts://h"), axis(scenarios.TLS, "mqtts://h")}, ""},
+		{"tcp to mqtts with a port", []scenarios.Case{axis(scenarios.TCP, "mqtts://h:1")}, ""},
+		{"embedded", []scenarios.Case{axis(scenarios.TLS)}, "tls"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			bad := aim(test.cases)
+			var parts []string
+			for _, c := range test.cases {
+				s := string(c.Transport)
+				for _, u := range c.Target.URLs {
+					s += " " + u.String()
+				}
+				parts = append(parts, s)
+			}
+			if got := strings.Join(parts, "; "); test.want != "" && (len(bad) > 0 || got != test.want) {
+				t.Errorf("got %s, %v; want %s", got, bad, test.want)
+			}
+			if test.want == "" && (len(bad) == 0 || bad[0].hint == "" || bad[0].code != exitUsage) {
+				t.Errorf("got %v, want a fault with a hint", bad)
+			}
+		})
+	}
+}
+
+// TestPanic: an internal error is one line, and no goroutine dump.
+func TestPanic(t *testing.T) {
+	var stderr bytes.Buffer
+	code := Main(context.Background(), Process{Args: []string{"run", "quick", "--quiet", "--messages", "20", "--warmup", "0", "--iterations", "2"}, Stdout: panicWriter{}, Stderr: &stderr})
+	if s := stderr.String(); code != exitInternal || !strings.HasPrefix(s, "error: internal error: boom at ") ||
+		strings.Count(s, "\n") != 2 || strings.Contains(s, "goroutine") {
+		t.Errorf("code %d, stderr:\n%s", code, s)
+	}
+}
+
+type panicWriter struct{}
+
+func (panicWriter) Write([]byte) (int, error) { panic("boom") }
+
+// TestClean: what a broker or a file says cannot steer the terminal.
+func TestClean(t *testing.T) {
+	if got := clean("a\x1b]0;x\x07b\nc\u202ed\u009be ü→"); got != "a?]0;x?b?c?d?e ü→" {
+		t.Errorf("got %q", got)
+	}
+}

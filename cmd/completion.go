@@ -1,0 +1,52 @@
+package cmd
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// choices are the values that a shell may offer for a flag. Those of the
+// matrix are lists: what stands before the last comma is kept.
+var choices = map[string][]string{
+	"qos":       {"0", "1", "2"},
+	"protocol":  {"3.1", "3.1.1", "5"},
+	"transport": {"tcp", "tls"},
+	"shape":     {"pairs", "loopback"},
+	"format":    formatNames,
+	"log":       {"bdn"},
+	"tls-min":   {"1.2", "1.3"},
+	"tls-max":   {"1.2", "1.3"},
+}
+
+func completeFlags(c *cobra.Command) {
+	for name, values := range choices {
+		// The only error is that a flag does not exist or has one already.
+		_ = c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			kept := typed[:strings.LastIndexByte(typed, ',')+1]
+			var list []string
+			for _, v := range values {
+				list = append(list, kept+v)
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// shellCompletion completes cobra's own command with an example and with this
+// program's way to refuse arguments.
+func shellCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "completion" {
+			continue
+		}
+		c.Example = "  source <(mqttload completion bash)"
+		c.Short = "Print the script for a shell's completion"
+		c.Args = noArgs
+		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+		for _, shell := range c.Commands() {
+			shell.Args = noArgs
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Kinds of flags. All but switches are text here: what a value means is the
+// business of the package that uses it, so that a flag, a variable, a line of
+// the configuration and one of a scenario are judged by the same code.
+const (
+	text   = iota
+	list   // repeatable, each occurrence one value
+	toggle // true or false
+)
+
+// flagSpec is one flag. Help is the line of --help, with the placeholder of
+// the value in backquotes.
+type flagSpec struct {
+	name, short string
+	kind        int
+	help        string
+	aliases     []string // what other tools call it: accepted, not shown
+	tool        bool     // about the tool, not about the scenario
+	secret      bool     // its value is never shown
+}
+
+// flagGroup is one section of --help.
+type flagGroup struct {
+	title string
+	flags []flagSpec
+}
+
+// runFlags are the flags of run. Their order is that in which they are applied.
+var runFlags = []flagGroup{
+	{"Target", []flagSpec{
+		{name: "url", kind: list, help: "broker `URL`: mqtt://, mqtts://, also tcp ssl tls; repeat it to take turns (default: the embedded broker)"},
+		{name: "host", short: "h", help: "broker by `NAME` or address"},
+		{name: "port", short: "p", help: "broker's port `N` (default 1883, with TLS 8883)"},
+		{name: "connect-timeout", help: "`TIME` a connection may take, handshakes included (default 10s)"},
+		{name: "connect-rate", help: "new connections per second, `N` over all clients (default no limit)"},
+		{name: "source-ip", kind: list, help: "local `ADDRESS` to connect from; repeat it to take turns"},
+	}},
+	{"Matrix (lists: every combination is a case)", []flagSpec{
+		{name: "qos", short: "q", help: "QoS `LIST` of 0, 1, 2"},
+		{name: "payload", help: "payload `LIST`: bytes (10, 8KiB, 1MB), @file or text:..."},
+		{name: "protocol", short: "V", help: "MQTT version `LIST` of 3.1, 3.1.1, 5"},
+		{name: "transport", help: "transport `LIST` of tcp, tls"},
+		{name: "tls", kind: toggle, help: "the same as --transport tls; mqtts:// and certificate flags imply it"},
+	}},
+	{"Load", []flagSpec{
+		{name: "shape", help: "`WHO` talks to whom: pairs (a connection each) or loopback (one connection is both)"},
+		{name: "pairs", short: "c", help: "`N` topics with one publisher and one subscriber each"},
+		{name: "messages", help: "messages per iteration, `N` over all publishers (default sized by --min-time)"},
+		{name: "inflight", short: "F", help: "`N` messages that each publisher keeps outstanding, 1 to 65535"},
+	}},
+	{"Measurement", []flagSpec{
+		{name: "launches", help: "`N` rounds with fresh connections"},
+		{name: "warmup", help: "`N` iterations that are run and not counted"},
+		{name: "iterations", help: "`N` iterations that are counted"},
+		{name: "min-time", help: "least `TIME` of an iteration that is sized by time"},
+		{name: "drain", help: "`TIME` without progress after which what is outstanding is given up"},
+	}},
+	{"MQTT (%i client number, %c client id, %u user, %r run id, %% in topic, id, user)", []flagSpec{
+		{name: "topic", short: "t", help: "`TOPIC` to publish to"},
+		{name: "client-id", help: "client `ID`"},
+		{name: "username", short: "u", help: "user `NAME`"},
+		{name: "password", short: "P", secret: true, help: "`PASSWORD`; shows in ps: --password-file or --password-env does not"},
+		{name: "password-file", help: "`FILE` whose first line is the password"},
+		{name: "password-env", help: "`NAME` of the environment variable that holds the password"},
+		{name: "keepalive", short: "k", help: "keep alive `TIME`, 0s for none"},
+		{name: "retain", short: "r", kind: toggle, help: "publish retained messages"},
+		{name: "clean-start", kind: toggle, help: "begin with a new session (default true)"},
+		{name: "session-expiry", short: "x", help: "`TIME` the broker keeps the session; MQTT 5"},
+		{name: "user-property", kind: list, help: "`NAME=VALUE` on every message; repeatable; MQTT 5"},
+	}},
+	{"TLS", []flagSpec{
+		{name: "cafile", kind: list, aliases: []string{"ca", "cacert", "ca-file", "ca-cert"}, help: "`FILE` of trusted CA certificates, PEM or DER (default the system's)"},
+		{name: "capath", aliases: []string{"ca-path"}, help: "`DIR` of such files"},
+		{name: "cert", aliases: []string{"certfile", "cert-file"}, help: "`FILE` of the client certificate"},
+		{name: "key", aliases: []string{"keyfile", "key-file"}, help: "`FILE` of its key, unless in the same file"},
+		{name: "key-password-file", help: "`FILE` whose first line is the key's password"},
+		{name: "servername", aliases: []string{"server-name", "tls-server-name", "sni"}, help: "`NAME` to send and to verify (default the host)"},
+		{name: "alpn", aliases: []string{"tls-alpn"}, help: "protocol `LIST` to offer"},
+		{name: "tls-min", help: "lowest TLS `VERSION` (default 1.2)"},
+		{name: "tls-max", help: "highest TLS `VERSION`"},
+		{name: "curves", help: "key exchange `LIST`, such as X25519MLKEM768,X25519,P-256"},
+		{name: "insecure", kind: toggle, aliases: []string{"tls-skip-verify", "skip-verify", "insecure-skip-verify"}, help: "do not verify the broker's certificate"},
+	}},
+	{"Output", []flagSpec{
+		{name: "output", short: "o", kind: list, tool: true, help: "write the report to `FILE` (.json, .json.gz, .md, .txt) or FORMAT=FILE, - for stdout; repeatable"},
+		{name: "format", tool: true, help: "`FORMAT` on stdout: console, markdown or json (default console)"},
+		{name: "log", tool: true, help: "live log in the `STYLE` bdn: one line per iteration, as BenchmarkDotNet's"},
+		{name: "quiet", kind: toggle, tool: true, help: "print results and faults only"},
+		{name: "no-progress", kind: toggle, tool: true, help: "do not print progress"},
+		{name: "dry-run", kind: toggle, tool: true, help: "print the plan and stop"},
+		{name: "seed", tool: true, help: "`N` from which the run id is made (default at random)"},
+		{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},
+	}},
+}
+
+// all lists the flags of the groups.
+func all(groups []flagGroup) []flagSpec {
+	var list []flagSpec
+	for _, g := range groups {
+		list = append(list, g.flags...)
+	}
+	return list
+}
+
+// define adds the groups' flags to c.
+func define(c *cobra.Command, groups []flagGroup) {
+	fs := c.Flags()
+	fs.SortFlags = false
+	canonical := map[string]string{}
+	for _, f := range all(groups) {
+		switch f.kind {
+		case text:
+			fs.StringP(f.name, f.short, "", f.help)
+		case list:
+			fs.StringArrayP(f.name, f.short, nil, f.help)
+		case toggle:
+			fs.BoolP(f.name, f.short, false, f.help)
+		}
+		for _, a := range f.aliases {
+			canonical[a] = f.name
+		}
+	}
+	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if full, ok := canonical[name]; ok {
+			name = full
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// groupUsages renders one group as --help shows it.
+func groupUsages(c *cobra.Command, g flagGroup) string {
+	sub := pflag.NewFlagSet("", pflag.ContinueOnError)
+	sub.SortFlags = false
+	for _, f := range g.flags {
+		sub.AddFlag(c.Flags().Lookup(f.name))
+	}
+	return g.title + ":\n" + sub.FlagUsages()
+}
+
+// commandLine is what was asked, as a report may show it: passwords and user
+// information of URLs are left out.
+func commandLine(c *cobra.Command, args []string, groups []flagGroup) []string {
+	line := append([]string{"mqttload", c.Name()}, args...)
+	for _, f := range all(groups) {
+		flag := c.Flags().Lookup(f.name)
+		if !flag.Changed {
+			continue
+		}
+		values := []string{flag.Value.String()}
+		if s, ok := flag.Value.(pflag.SliceValue); ok {
+			values = s.GetSlice()
+		}
+		for _, v := range values {
+			line = append(line, shown(f, v))
+		}
+	}
+	return line
+}
+
+func shown(f flagSpec, value string) string {
+	switch {
+	case f.secret:
+		value = "***"
+	case f.name == "url":
+		value = withoutUser(value)
+	case f.kind == toggle && value == "true":
+		return "--" + f.name
+	}
+	return fmt.Sprintf("--%s=%s", f.name, value)
+}
+
+// withoutUser cuts the user information out of something like a URL, whether
+// or not it is a good one.
+func withoutUser(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		scheme, rest = "", url
+	} else {
+		scheme += "://"
+	}
+	return scheme + rest[strings.LastIndex(rest, "@")+1:]
+}

@@ -1,0 +1,74 @@
+package cmd
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// allowed is who may import whom inside of the module. A folder that is not
+// named may import none of ours, and none may import cmd.
+var allowed = map[string]string{
+	"":                  "cmd",
+	"mqtt/packet":       "",
+	"tlsconf":           "",
+	"result":            "",
+	"internal/wire":     "mqtt/packet",
+	"internal/mqtttest": "mqtt/packet internal/wire",
+	"mqtt":              "mqtt/packet internal/wire",
+	"broker":            "mqtt/packet internal/wire",
+	"scenarios":         "mqtt/packet tlsconf result",
+	"load":              "scenarios mqtt mqtt/packet tlsconf result",
+	"report":            "result",
+	"internal/fleet":    "load scenarios result",
+	"cmd":               "mqtt mqtt/packet tlsconf scenarios load result report broker internal/fleet",
+}
+
+// only says which folders may use a package from outside.
+var only = map[string]string{
+	"github.com/spf13/cobra":               "cmd",
+	"github.com/spf13/pflag":               "cmd",
+	"github.com/spf13/viper":               "cmd",
+	"os/signal":                            "cmd",
+	"log":                                  "",
+	"log/slog":                             "",
+	"github.com/olekukonko/tablewriter":    "report",
+	"github.com/olekukonko/tablewriter/tw": "report",
+}
+
+// TestImports keeps the architecture: reports link no network code, the engine
+// no formatting, and only cmd knows the process around it.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", "../...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	const module = "github.com/mqttload/mqttload"
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		from := strings.TrimPrefix(strings.TrimPrefix(fields[0], module), "/")
+		seen++
+		for _, imp := range fields[1:] {
+			to, ours := strings.CutPrefix(imp, module+"/")
+			if ours && !contains(allowed[from], to) {
+				t.Errorf("%s imports %s; it may import: %s", fields[0], to, allowed[from])
+			}
+			if folders, limited := only[imp]; limited && !contains(folders, from) {
+				t.Errorf("%s imports %s; only these may: %q", fields[0], imp, folders)
+			}
+		}
+	}
+	if seen < 8 {
+		t.Errorf("go list named %d packages: these are not all", seen)
+	}
+}
+
+func contains(list, word string) bool {
+	for _, w := range strings.Fields(list) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}

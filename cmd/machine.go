@@ -1,0 +1,38 @@
+package cmd
+
+import (
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// machine describes where the load generator runs. What cannot be learned stays empty.
+func machine() result.Environment {
+	return result.Environment{
+		OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Kernel: firstLine("/proc/sys/kernel/osrelease"), CPU: cpuModel(),
+		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), NoFile: raiseNoFile(),
+	}
+}
+
+func firstLine(path string) string {
+	b, _ := os.ReadFile(path)
+	line, _, _ := strings.Cut(string(b), "\n")
+	return strings.TrimSpace(line)
+}
+
+// cpuModel reads the processor's name; ARM kernels give only numbers, which
+// help nobody.
+func cpuModel() string {
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(b)) {
+		key, value, _ := strings.Cut(line, ":")
+		switch strings.TrimSpace(key) {
+		case "model name", "Model", "cpu model":
+			return strings.Join(strings.Fields(value), " ")
+		}
+	}
+	return ""
+}

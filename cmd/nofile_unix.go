@@ -1,0 +1,22 @@
+//go:build unix
+
+package cmd
+
+import "syscall"
+
+// raiseNoFile raises this process's limit of open files as far as it is
+// allowed to and returns what it then is; 0 when it is not known.
+func raiseNoFile() uint64 {
+	var l syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
+		return 0
+	}
+	if l.Cur < l.Max {
+		raised := l
+		raised.Cur = raised.Max
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
+			l = raised
+		}
+	}
+	return uint64(l.Cur)
+}

@@ -1,0 +1,62 @@
+package cmd
+
+import (
+	"slices"
+
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// observer makes the report grow as the engine goes on, and tells the user.
+// The engine calls it from one goroutine.
+type observer struct {
+	report    *result.Report
+	outs      outputs
+	view      *progress
+	done      []*result.Case // by index of the case
+	connected bool
+}
+
+// Connected takes the target as its CONNACK described it. A later call adds
+// what the first connection could not know, such as what TLS negotiated.
+func (o *observer) Connected(t result.Target) {
+	if o.connected {
+		o.report.Target.TLS = t.TLS
+		return
+	}
+	o.connected = true
+	o.report.Target = t
+}
+
+// LaunchStart shows what begins.
+func (o *observer) LaunchStart(c *scenarios.Case, index, launch int) { o.view.launch(c, index, launch) }
+
+// Iteration shows what was measured.
+func (o *observer) Iteration(c *scenarios.Case, it result.Iteration) { o.view.iteration(c, it) }
+
+// LaunchDone takes the case's result so far into the report and its files.
+func (o *observer) LaunchDone(index int, r *result.Case) {
+	o.done[index] = r
+	o.take(o.results())
+	o.outs.save(o.report)
+	o.view.done(index, r)
+}
+
+func (o *observer) results() []result.Case {
+	var list []result.Case
+	for _, c := range o.done {
+		if c != nil {
+			list = append(list, *c)
+		}
+	}
+	return list
+}
+
+// take puts the cases into the report, with what the analysers make of them.
+func (o *observer) take(cases []result.Case) {
+	o.report.Cases = make([]result.Case, len(cases))
+	for i, c := range cases {
+		c.Warnings = append(slices.Clone(c.Warnings), result.Analyze(c)...)
+		o.report.Cases[i] = c
+	}
+}

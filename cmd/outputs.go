@@ -1,0 +1,194 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mqttload/mqttload/report"
+	"github.com/mqttload/mqttload/result"
+)
+
+// formats are the forms of a report, by name.
+var formats = map[string]func(io.Writer, *result.Report) error{
+	"console":  report.Console,
+	"markdown": report.Markdown,
+	"json":     result.Encode,
+}
+
+var (
+	formatNames   = []string{"console", "markdown", "json"}
+	formatAliases = map[string]string{"table": "console", "text": "console", "md": "markdown"}
+	extensions    = map[string]string{".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "console"}
+)
+
+// output is one place that the report goes to; path "" is standard output.
+type output struct{ format, path string }
+
+// outputs are all of them; exactly one is standard output.
+type outputs []output
+
+func formatName(s string) (string, error) {
+	if full, ok := formatAliases[s]; ok {
+		return full, nil
+	}
+	if _, ok := formats[s]; ok {
+		return s, nil
+	}
+	if near := nearest(s, formatNames); near != "" {
+		return "", fmt.Errorf("unknown format %q, did you mean %q?", s, near)
+	}
+	return "", fmt.Errorf("unknown format %q: known are %s", s, strings.Join(formatNames, ", "))
+}
+
+// parseOutputs reads --output and --format.
+func parseOutputs(s settings, bad *faults) outputs {
+	var outs outputs
+	stdout := ""
+	if f, ok := s["format"]; ok {
+		name, err := formatName(f.value())
+		if err != nil {
+			bad.usage("", "%s: %v", f.place, err)
+		}
+		stdout = name
+	}
+	o := s["output"]
+	for _, value := range o.values {
+		one, err := parseOutput(value)
+		switch {
+		case err != nil:
+			bad.usage("", "%s %s: %v", o.place, value, err)
+		case one.path != "-":
+			outs = append(outs, one)
+		case stdout != "" && one.format != "" && one.format != stdout:
+			bad.usage("", "%s %s: standard output carries one format, and it is %s already", o.place, value, stdout)
+		case one.format != "":
+			stdout = one.format
+		}
+	}
+	if stdout == "" {
+		stdout = "console"
+	}
+	outs.check(o.place, bad)
+	return append(outs, output{format: stdout})
+}
+
+// parseOutput reads FILE, whose name says its format, or FORMAT=FILE. What
+// stands before the first equals sign is a format only if there is such a one.
+func parseOutput(s string) (output, error) {
+	if before, path, ok := strings.Cut(s, "="); ok && !strings.ContainsAny(before, "./") {
+		name, err := formatName(before)
+		if err == nil && path == "" {
+			err = errors.New("the file is missing")
+		}
+		return output{name, path}, err
+	}
+	if s == "-" {
+		return output{"", s}, nil
+	}
+	if name, err := formatName(s); err == nil {
+		return output{}, fmt.Errorf("that is a format: write %s=FILE, or --format %s for standard output", name, name)
+	}
+	if name, ok := extensions[strings.ToLower(filepath.Ext(strings.TrimSuffix(s, ".gz")))]; ok && (name == "json" || !strings.HasSuffix(s, ".gz")) {
+		return output{name, s}, nil
+	}
+	return output{}, errors.New("the name does not tell the format: end it in .json, .json.gz, .md or .txt, or write FORMAT=FILE")
+}
+
+// check finds out, before hours of load, whether the files can be written.
+func (outs outputs) check(place string, bad *faults) {
+	seen := map[string]bool{}
+	for _, o := range outs {
+		if seen[filepath.Clean(o.path)] {
+			bad.usage("", "%s %s: given twice", place, o.path)
+		}
+		seen[filepath.Clean(o.path)] = true
+		if err := writable(o.path); err != nil {
+			bad.usage("choose a file in a directory that exists and can be written to", "%s %s: %v", place, o.path, err)
+		}
+	}
+}
+
+// writable reports what would keep path from being written. Reports are
+// written beside their place and renamed, so the directory is what matters; a
+// device is opened as it is.
+func writable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return errors.New("is a directory")
+	case err == nil && info.Mode()&os.ModeNamedPipe != 0:
+		return nil // opening it would wait for its reader
+	case err == nil && !info.Mode().IsRegular():
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return osCause(err)
+		}
+		return f.Close()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return osCause(err)
+	}
+	_ = f.Close()
+	return os.Remove(f.Name())
+}
+
+// existing lists the files that will be replaced.
+func (outs outputs) existing() []string {
+	var list []string
+	for _, o := range outs {
+		if info, err := os.Stat(o.path); o.path != "" && err == nil && info.Mode().IsRegular() {
+			list = append(list, o.path)
+		}
+	}
+	return list
+}
+
+// save writes the files that may be rewritten while the run goes on.
+func (outs outputs) save(r *result.Report) {
+	for _, o := range outs {
+		if info, err := os.Stat(o.path); o.format == "json" && o.path != "" && (err != nil || info.Mode().IsRegular()) {
+			_ = result.Write(o.path, r) // the last write is the one that counts, and tells
+		}
+	}
+}
+
+// finish prints the result and then writes every file, each even if another
+// one cannot be written.
+func (outs outputs) finish(stdout io.Writer, r *result.Report) faults {
+	var bad faults
+	for _, o := range outs {
+		if o.path == "" {
+			bad = append(bad, asFaults(stdoutError(formats[o.format](stdout, r)), exitInternal)...)
+		}
+	}
+	for _, o := range outs {
+		if o.path == "" {
+			continue
+		}
+		if err := o.write(r); err != nil {
+			bad = append(bad, fault{exitInternal, err.Error(), "make room, or choose another file; the result stands above"})
+		}
+	}
+	return bad
+}
+
+func (o output) write(r *result.Report) error {
+	if o.format == "json" {
+		return result.Write(o.path, r)
+	}
+	var b bytes.Buffer
+	err := formats[o.format](&b, r)
+	if err == nil {
+		err = result.WriteFile(o.path, b.Bytes())
+	}
+	if err != nil {
+		return &result.FileError{Op: "write", Path: o.path, Err: osCause(err)}
+	}
+	return nil
+}

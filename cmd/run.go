@@ -1,0 +1,222 @@
+package cmd
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "run [SCENARIO] [flags]", Short: "Run a scenario and print its table",
+		Long: "Run measures every case of SCENARIO, the name of a built-in one or a YAML file\n" +
+			"(default \"default\"), and prints one row for each. Flags override the scenario.\n" +
+			"Without a target it measures the embedded broker on loopback.",
+		Example: "  mqttload run --url mqtt://broker:1883 --qos 0,1,2 --payload 10,1KiB --output report.json",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return stray(c, args[1])
+			}
+			return nil
+		},
+		ValidArgsFunction: completeScenario,
+	}
+	define(c, runFlags)
+	completeFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, err := a.prepare(c, args)
+		if err != nil {
+			return err
+		}
+		return r.run(c.Context())
+	}
+	return c
+}
+
+// run is one prepared run: everything that could be checked before the first
+// connection has been.
+type run struct {
+	a        *app
+	cases    []scenarios.Case
+	outs     outputs
+	mode     int // of progress
+	quiet    bool
+	dryRun   bool
+	embedded bool
+	report   *result.Report
+}
+
+// prepare reads and checks everything, and returns all that is wrong at once.
+func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
+	s, bad := a.gather(c, runFlags)
+	sc := a.scenario(args, s, &bad)
+	r := &run{a: a, quiet: s["quiet"].on(), dryRun: s["dry-run"].on()}
+	r.outs = parseOutputs(s, &bad)
+	r.mode = a.progressMode(s, &bad)
+	seed := readSeed(s, &bad)
+	if sc == nil {
+		return nil, bad
+	}
+	var err error
+	if r.cases, err = sc.Cases(); err != nil {
+		return nil, append(bad, asFaults(err, exitUsage)...)
+	}
+	a.warnScenario(sc)
+	bad = append(bad, aim(r.cases)...)
+	r.embedded = embedded(r.cases)
+	env := machine()
+	checkDescriptors(r.cases, r.embedded, env.NoFile, &bad)
+	r.report = &result.Report{
+		Schema: result.Schema, Tool: tool(), Environment: env,
+		Scenario: sc.Effective(), ScenarioHash: sc.Hash(),
+		Run: result.Run{ID: runID(seed), Seed: seed, Command: commandLine(c, args, runFlags)},
+	}
+	return r, bad.err()
+}
+
+// scenario loads the scenario and lets the settings override it.
+func (a *app) scenario(args []string, s settings, bad *faults) *scenarios.Scenario {
+	name := "default"
+	if len(args) > 0 {
+		name = args[0]
+	}
+	if strings.Contains(name, "://") {
+		bad.usage("give the broker with --url", "%s is no scenario", printable(name))
+		return nil
+	}
+	sc, err := scenarios.Open(name)
+	if err != nil {
+		*bad = append(*bad, asFaults(err, exitUsage)...)
+		return nil
+	}
+	sc.LookupEnv = a.lookupEnv
+	s.settle("url", []string{"host", "port"}, bad)
+	s.settle("password", []string{"password-file"}, bad)
+	s.settle("password", []string{"password-env"}, bad)
+	s.settle("password-file", []string{"password-env"}, bad)
+	s.settle("transport", []string{"tls"}, bad)
+	if s["password"].source == fromFlag {
+		a.warn("warning: --password shows in ps to everybody on this machine: --password-file and --password-env do not")
+	}
+	for _, one := range s.in(runFlags) {
+		if !one.tool {
+			*bad = append(*bad, asFaults(sc.SetFrom(one.place, one.name, one.values...), exitUsage)...)
+		}
+	}
+	return sc
+}
+
+func (a *app) warnScenario(sc *scenarios.Scenario) {
+	for _, w := range sc.Warnings() {
+		a.warn("warning: %s: %s", w.Message, w.Hint)
+	}
+}
+
+// readSeed returns the seed: the one asked for, or a random one.
+func readSeed(s settings, bad *faults) uint64 {
+	one, ok := s["seed"]
+	if !ok {
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	n, err := strconv.ParseUint(one.value(), 10, 64)
+	if err != nil {
+		bad.usage("", "%s %s: a seed is a whole number from 0 to 18446744073709551615", one.place, one.value())
+	}
+	return n
+}
+
+// runID makes eight characters, of those every broker takes in a client id,
+// that differ for different seeds: the seed's bits are mixed first, so that
+// 1 and 2 look no more alike than others do.
+func runID(seed uint64) string {
+	hi, lo := bits.Mul64(seed^0x9e3779b97f4a7c15, 0xd1342543de82ef95)
+	s := strconv.FormatUint(hi^lo, 36)
+	if len(s) < 8 {
+		s = strings.Repeat("0", 8-len(s)) + s
+	}
+	return s[len(s)-8:]
+}
+
+// run says what is going to happen, makes it happen, and says how it went.
+func (r *run) run(ctx context.Context) error {
+	if r.dryRun {
+		return r.plan(ctx)
+	}
+	view := newProgress(r.a, r.mode, len(r.cases))
+	ctx, stop := r.a.interruptible(ctx, func() {
+		view.note("interrupted: finishing what is under way; once more to quit at once")
+	})
+	defer stop()
+	if r.embedded {
+		b, err := startEmbedded(r.cases)
+		if err != nil {
+			view.stop()
+			return fault{exitInternal, err.Error(), ""}
+		}
+		defer b.Close()
+	}
+	if !r.quiet {
+		r.announce(ctx)
+	}
+	o := r.measure(ctx, view)
+	view.stop()
+	r.report.Run.Status = o.status()
+	now := time.Now().UTC()
+	r.report.Run.Finished = &now
+	bad := r.outs.finish(r.a.Stdout, r.report)
+	// What the run showed weighs more than a file that could not be written.
+	return slices.Concat(o.verdict(), bad).err()
+}
+
+// announce prints what is loaded, and how, before it is.
+func (r *run) announce(ctx context.Context) {
+	r.a.warn("%s", targetLine(ctx, r.cases, r.embedded))
+	r.a.warn("%s", planLine(r.cases))
+	for _, path := range r.outs.existing() {
+		r.a.warn("note: %s exists and will be replaced", path)
+	}
+}
+
+// plan prints the plan as the result of --dry-run.
+func (r *run) plan(ctx context.Context) error {
+	var b strings.Builder
+	if r.embedded {
+		b.WriteString("target: the embedded broker on loopback\n")
+	} else {
+		fmt.Fprintln(&b, targetLine(ctx, r.cases, false))
+	}
+	fmt.Fprintln(&b, planLine(r.cases))
+	fmt.Fprintf(&b, "needs %s open files of %s\n", result.FormatInt(int64(descriptors(r.cases, r.embedded))), result.FormatInt(int64(r.report.Environment.NoFile)))
+	for i, c := range r.cases {
+		fmt.Fprintf(&b, "%*d  %s\n", len(strconv.Itoa(len(r.cases))), i+1, clean(c.ID))
+	}
+	_, err := io.WriteString(r.a.Stdout, b.String())
+	return stdoutError(err)
+}
+
+// measure runs the cases.
+func (r *run) measure(ctx context.Context, view *progress) outcome {
+	r.report.Run.Started = time.Now().UTC()
+	r.report.Run.Status = result.StatusPartial // until it is known to be more
+	r.report.Target = result.Target{URL: firstURL(r.cases), Embedded: r.embedded}
+	obs := &observer{report: r.report, outs: r.outs, view: view, done: make([]*result.Case, len(r.cases))}
+	x := load.New(load.Config{RunID: r.report.Run.ID, Observer: obs, Embedded: r.embedded})
+	cases, err := x.Run(ctx, r.cases)
+	obs.take(cases)
+	return outcome{planned: r.cases, cases: r.report.Cases, err: err}
+}

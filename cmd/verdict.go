@@ -1,0 +1,209 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// outcome is how a run ended: what the engine returned, and what was planned.
+type outcome struct {
+	planned []scenarios.Case
+	cases   []result.Case
+	err     error
+}
+
+// measured reports whether any iteration came to its end.
+func (o outcome) measured() bool {
+	return slices.ContainsFunc(o.cases, func(c result.Case) bool { return len(c.Iterations) > 0 })
+}
+
+func (o outcome) interrupted() bool {
+	return errors.Is(o.err, errInterrupted) || errors.Is(o.err, context.Canceled)
+}
+
+// unreachable reports whether nothing was measured because the broker could
+// not be reached or refused.
+func (o outcome) unreachable() bool {
+	return !o.measured() && load.Unreachable(o.err)
+}
+
+// status is the report's.
+func (o outcome) status() string {
+	switch {
+	case !o.measured() && o.err != nil && !o.interrupted():
+		return result.StatusFailed
+	case o.err != nil:
+		return result.StatusPartial
+	}
+	return result.StatusComplete
+}
+
+// verdict lists what is wrong with a run, in the order in which exit codes take
+// precedence.
+func (o outcome) verdict() faults {
+	var bad faults
+	if o.interrupted() {
+		bad = append(bad, fault{exitInterrupted, fmt.Sprintf("interrupted: %d of %d cases are whole", o.whole(), len(o.planned)), ""})
+	}
+	switch {
+	case o.unreachable():
+		return append(bad, o.causes(exitUnreachable)...)
+	case !o.interrupted():
+		missing := o.incomplete()
+		if o.err != nil || len(missing) > 0 {
+			bad = append(bad, o.causes(exitIncomplete)...)
+		}
+		bad = append(bad, missing...)
+	}
+	return append(bad, o.broken()...)
+}
+
+// plan is what was planned for a case that was run.
+func (o outcome) plan(id string) scenarios.Case {
+	i := slices.IndexFunc(o.planned, func(c scenarios.Case) bool { return c.ID == id })
+	if i < 0 {
+		return scenarios.Case{}
+	}
+	return o.planned[i]
+}
+
+// whole counts the cases that have all their iterations.
+func (o outcome) whole() (n int) {
+	for _, c := range o.cases {
+		if l := o.plan(c.ID).Load; len(c.Iterations) >= l.Launches*(l.Warmup+l.Iterations) {
+			n++
+		}
+	}
+	return n
+}
+
+// causes aggregates the errors of all cases: a broker that refuses 18 cases is
+// one fault.
+func (o outcome) causes(code int) faults {
+	type key struct{ kind, reason string }
+	type sum struct {
+		count, cases int64
+		example      string
+	}
+	sums := map[key]*sum{}
+	var order []key
+	for _, c := range o.cases {
+		for _, e := range c.Errors {
+			k := key{e.Kind, e.Reason}
+			if sums[k] == nil {
+				sums[k] = &sum{example: e.Example}
+				order = append(order, k)
+			}
+			sums[k].count += e.Count
+			sums[k].cases++
+		}
+	}
+	var bad faults
+	for _, k := range order {
+		s := sums[k]
+		msg := s.example
+		if s.count > 1 {
+			msg = fmt.Sprintf("%s (%s times, in %s)", msg, result.FormatInt(s.count), plural(int(s.cases), "case"))
+		}
+		bad = append(bad, fault{code, msg, remedy(k.kind, s.example)})
+	}
+	if len(bad) == 0 && o.err != nil {
+		bad = append(bad, fault{code, o.err.Error(), ""})
+	}
+	return bad
+}
+
+// remedy is what to try for an error of a kind that the engine counts.
+func remedy(kind, text string) string {
+	switch {
+	case strings.Contains(text, "connection refused"):
+		return "nothing listens there: check --url, or leave it out to measure the embedded broker"
+	case strings.Contains(text, "cannot resolve"):
+		return "check the name after --url or --host"
+	case kind == "connect":
+		return "check --url and the network; --connect-timeout sets how long to wait"
+	case kind == "connack":
+		return "check --username, --password-file, --client-id and --protocol against what the broker allows"
+	case kind == "subscribe":
+		return "the broker must let these clients subscribe to --topic"
+	case kind == "limit":
+		return "ask for less, or raise the broker's limit"
+	case kind == "timeout":
+		return "the broker must route --topic back to its subscribers; --drain sets how long to wait"
+	}
+	return ""
+}
+
+// incomplete finds clients that did not connect or were lost, and messages that
+// were not sent. In an interrupted run that is what was asked for.
+func (o outcome) incomplete() faults {
+	var lost, planned, connected, unsent, scheduled int64
+	for _, c := range o.cases {
+		lost += c.Clients.Lost
+		planned += c.Clients.Planned
+		connected += c.Clients.Connected
+		unsent += c.Delivery.Unsent
+		scheduled += c.Delivery.Scheduled
+	}
+	var bad faults
+	for _, one := range []struct {
+		n, of int64
+		what  string
+	}{
+		{planned - connected, planned, "connections did not come about"},
+		{lost, connected, "connections were lost while they were needed"},
+		{unsent, scheduled, "messages were not sent"},
+	} {
+		if one.n > 0 {
+			msg := fmt.Sprintf("%s of %s %s (%s)", result.FormatInt(one.n), result.FormatInt(one.of), one.what, result.Percent(one.n, one.of))
+			bad = append(bad, fault{exitIncomplete, msg, ""})
+		}
+	}
+	return bad
+}
+
+// broken finds loss at QoS 1 and 2, and duplicates at QoS 2. A broker that
+// granted less than was asked for has promised less, and is warned about.
+func (o outcome) broken() faults {
+	var bad faults
+	for qos := byte(1); qos <= 2; qos++ {
+		var d result.Delivery
+		var example string
+		for _, c := range o.cases {
+			if o.plan(c.ID).QoS != qos || downgraded(c) {
+				continue
+			}
+			d.Add(c.Delivery)
+			if example == "" && (c.Delivery.Lost > 0 || qos == 2 && c.Delivery.Duplicated > 0) {
+				example = c.ID
+			}
+		}
+		if d.Lost > 0 {
+			bad = append(bad, fault{exitDelivery, fmt.Sprintf("%s of %s messages were lost at QoS %d (%s), first in %s", result.FormatInt(d.Lost),
+				result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected), example), "look for queue limits and disconnects in the broker's log; a longer --drain tells late from lost"})
+		}
+		if qos == 2 && d.Duplicated > 0 {
+			bad = append(bad, fault{exitDelivery, fmt.Sprintf("%s messages were delivered more than once at QoS 2, first in %s",
+				result.FormatInt(d.Duplicated), example), "QoS 2 is exactly once: this is a fault of the broker"})
+		}
+	}
+	return bad
+}
+
+func downgraded(c result.Case) bool {
+	return slices.ContainsFunc(c.Warnings, func(w result.Warning) bool { return w.Code == "granted-qos" })
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return result.FormatInt(int64(n)) + " " + what + "s"
+}

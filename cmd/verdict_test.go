@@ -1,0 +1,92 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// measuredCase is a case of one iteration that went well.
+func measuredCase(id string) result.Case {
+	return result.Case{
+		ID: id, Iterations: []result.Iteration{{Stage: result.StageActual}},
+		Delivery: result.Delivery{Scheduled: 100, Sent: 100, Expected: 100, Received: 100, Delivered: 100},
+		Clients:  result.Clients{Planned: 2, Connected: 2},
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	broke := errors.New("qos=1: it broke")
+	refused := fmt.Errorf("qos=1: %w", &mqtt.SubscribeError{})
+	change := func(f func(c *result.Case)) func(*outcome) {
+		return func(o *outcome) { f(&o.cases[0]) }
+	}
+	lose := func(n int64) func(*result.Case) {
+		return func(c *result.Case) { c.Delivery.Lost, c.Delivery.Delivered = n, 100-n }
+	}
+	tests := []struct {
+		name   string
+		qos    byte
+		spoil  func(o *outcome)
+		codes  []int
+		status string
+	}{
+		{"all well", 2, func(*outcome) {}, nil, result.StatusComplete},
+		{"loss at QoS 0 is allowed", 0, change(lose(1)), nil, result.StatusComplete},
+		{"loss at QoS 1", 1, change(lose(1)), []int{5}, result.StatusComplete},
+		{"duplicates at QoS 1 are allowed", 1, change(func(c *result.Case) { c.Delivery.Duplicated = 1 }), nil, result.StatusComplete},
+		{"duplicates at QoS 2", 2, change(func(c *result.Case) { c.Delivery.Duplicated = 1 }), []int{5}, result.StatusComplete},
+		{"loss where less was granted", 1, change(func(c *result.Case) {
+			lose(1)(c)
+			c.Warnings = []result.Warning{{Code: "granted-qos"}}
+		}), nil, result.StatusComplete},
+		{"clients lost", 0, change(func(c *result.Case) { c.Clients.Lost = 1 }), []int{4}, result.StatusComplete},
+		{"clients not connected", 0, change(func(c *result.Case) { c.Clients.Connected = 1 }), []int{4}, result.StatusComplete},
+		{"interrupted while connecting", 0, func(o *outcome) { o.err = errInterrupted; o.cases[0].Clients.Connected = 1 }, []int{130}, result.StatusPartial},
+		{"unsent", 0, change(func(c *result.Case) { c.Delivery.Unsent = 1 }), []int{4}, result.StatusComplete},
+		{"clients and messages lost", 1, change(func(c *result.Case) { c.Clients.Lost = 1; lose(1)(c) }), []int{4, 5}, result.StatusComplete},
+		{"a case failed", 1, func(o *outcome) { o.err = broke }, []int{4}, result.StatusPartial},
+		{"interrupted", 1, func(o *outcome) { o.err = errInterrupted }, []int{130}, result.StatusPartial},
+		{"interrupted with loss", 1, func(o *outcome) { o.err = errInterrupted; lose(1)(&o.cases[0]) }, []int{130, 5}, result.StatusPartial},
+		{"interrupted before sending", 1, func(o *outcome) { o.err = errInterrupted; o.cases = nil }, []int{130}, result.StatusPartial},
+		{"nothing measured, unreachable", 1, func(o *outcome) { o.err = refused; o.cases[0].Iterations = nil }, []int{3}, result.StatusFailed},
+		{"nothing measured for another reason", 1, func(o *outcome) { o.err = broke; o.cases[0].Iterations = nil }, []int{4}, result.StatusFailed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := outcome{planned: []scenarios.Case{{ID: "a", QoS: test.qos}}, cases: []result.Case{measuredCase("a")}}
+			test.spoil(&o)
+			var codes []int
+			for _, f := range o.verdict() {
+				codes = append(codes, f.code)
+				if f.msg == "" {
+					t.Error("a fault without words")
+				}
+			}
+			if !slices.Equal(codes, test.codes) || o.status() != test.status {
+				t.Errorf("codes %v, status %s; want %v, %s", codes, o.status(), test.codes, test.status)
+			}
+		})
+	}
+}
+
+// TestCausesAggregate: the same fault of many clients in many cases is one line.
+func TestCausesAggregate(t *testing.T) {
+	var o outcome
+	for _, id := range []string{"a", "b", "c"} {
+		c := measuredCase(id)
+		c.Errors = []result.Error{{Kind: "connect", Reason: "connection refused", Count: 500, Example: "connect mqtt://h:1: connection refused"}}
+		o.cases = append(o.cases, c)
+	}
+	o.err = errors.New("x")
+	got := o.causes(exitIncomplete)
+	want := "connect mqtt://h:1: connection refused (1,500 times, in 3 cases)"
+	if len(got) != 1 || got[0].msg != want || got[0].hint == "" {
+		t.Errorf("got %+v, want one fault %q with a hint", got, want)
+	}
+}
