@@ -71,6 +71,8 @@ func kindOf(err error) string {
 		return "protocol"
 	case errors.As(err, &te):
 		return "tls"
+	case errors.Is(err, ErrAllLost):
+		return "disconnect"
 	case errors.Is(err, ErrNothingReceived), errors.Is(err, context.DeadlineExceeded):
 		return "timeout"
 	}

@@ -64,6 +64,9 @@ type Executor struct {
 // would measure nothing.
 var ErrNothingReceived = errors.New("nothing received")
 
+// ErrAllLost: every publisher and subscriber pair has lost a connection.
+var ErrAllLost = errors.New("every publisher and subscriber pair has lost a connection")
+
 // New makes an Executor.
 func New(cfg Config) *Executor {
 	x := &Executor{cfg: cfg, clock: cfg.Clock}

@@ -39,7 +39,7 @@ func (it *iteration) streamEnded() {
 func (it *iteration) run(ctx context.Context) error {
 	streams := it.alive()
 	if len(streams) == 0 {
-		return fmt.Errorf("all %d publisher and subscriber pairs have lost a connection", len(it.streams))
+		return ErrAllLost
 	}
 	new(legs).drain(it.shards) // what came between iterations belongs to none
 	it.done = make(chan struct{})

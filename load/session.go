@@ -302,8 +302,28 @@ func (s *session) lost(err error) {
 	s.errs.add("disconnect", mqtt.EndOf(err), err.Error())
 }
 
+// grace is how long the other ends of a lost pair are given to be lost as well
+// before they count as closed by this side: a broker that dies takes all its
+// connections, but not at the same instant.
+const grace = 100 * time.Millisecond
+
+func (s *session) awaitLost() {
+	late := time.After(grace)
+	for _, m := range s.members {
+		if m.client == nil || !(m.pub != nil && m.pub.dead.Load() || m.sub != nil && m.sub.dead.Load()) {
+			continue
+		}
+		select {
+		case <-m.client.Done():
+		case <-late:
+			return
+		}
+	}
+}
+
 // close disconnects everybody.
 func (s *session) close() {
+	s.awaitLost()
 	s.closing.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
