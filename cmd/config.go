@@ -190,8 +190,9 @@ func names(specs map[string]flagSpec) []string {
 	return list
 }
 
+// checkToggle is for switches of the tool; package scenarios checks its own.
 func checkToggle(s setting, bad *faults) {
-	if s.kind == toggle && s.value() != "true" && s.value() != "false" {
+	if s.tool && s.kind == toggle && s.value() != "true" && s.value() != "false" {
 		bad.usage("", "%s is true or false", s.place)
 	}
 }

@@ -1,0 +1,144 @@
+//go:build unix && testscript
+
+package cmd
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mqttload/mqttload/internal/mqtttest"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+	"github.com/mqttload/mqttload/tlsconf"
+)
+
+// fakes are brokers that break their promises, each in one way.
+var fakes = map[string]func(published func()) *mqtttest.Fake{
+	// swallow takes messages and delivers none.
+	"swallow": func(published func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Deliver: func(int, packet.Publish) []packet.Publish {
+			published()
+			return nil
+		}}
+	},
+	"lossy": func(func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+			if n%10 == 3 {
+				return nil
+			}
+			return []packet.Publish{p}
+		}}
+	},
+	"repeating": func(func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+			if n%10 == 3 {
+				return []packet.Publish{p, p}
+			}
+			return []packet.Publish{p}
+		}}
+	},
+	"refusing": func(func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Connack: packet.Connack{Code: packet.ReasonNotAuthorized}}
+	},
+	"hanging-up": func(func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Hangup: func(n int) bool { return n == 250 }}
+	},
+}
+
+type publishedKey struct{}
+
+// fake starts a broker of a kind and sets a variable to its port: fake NAME KIND
+func fake(ts *testscript.TestScript, _ bool, args []string) {
+	published := make(chan struct{})
+	f := fakes[args[1]](sync.OnceFunc(func() { close(published) }))
+	ts.Value(valuesKey{}).(map[any]any)[publishedKey{}] = published
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	var wg sync.WaitGroup
+	ts.Defer(func() { _ = l.Close(); wg.Wait() })
+	wg.Go(func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { f.ServeConn(nc) })
+		}
+	})
+	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+}
+
+// awaitPublish waits until the fake broker has got a message.
+func awaitPublish(ts *testscript.TestScript, _ bool, _ []string) {
+	select {
+	case <-ts.Value(valuesKey{}).(map[any]any)[publishedKey{}].(chan struct{}):
+	case <-time.After(20 * time.Second):
+		ts.Fatalf("nothing was published within 20 s")
+	}
+}
+
+type valuesKey struct{}
+
+// sameRun demands that reports come from the same effective scenario: samerun FILE FILE...
+func sameRun(ts *testscript.TestScript, _ bool, args []string) {
+	var first string
+	for _, name := range args {
+		r, err := result.Read(ts.MkAbs(name))
+		ts.Check(err)
+		b, err := json.Marshal([]any{r.Scenario, r.ScenarioHash, len(r.Cases), r.Cases[0].Params})
+		ts.Check(err)
+		if first == "" {
+			first = string(b)
+		}
+		if string(b) != first {
+			ts.Fatalf("%s: %s\n%s: %s", args[0], first, name, b)
+		}
+	}
+}
+
+// noCanary looks for the password in what the last command printed and in every
+// file that it may have written, as it is and encoded.
+func noCanary(ts *testscript.TestScript, _ bool, _ []string) {
+	canary := ts.Getenv("CANARY")
+	inputs := map[string]bool{"pw": true, "conf.yaml": true, "secret.yaml": true, "open": true}
+	texts := map[string]string{"stdout": ts.ReadFile("stdout"), "stderr": ts.ReadFile("stderr")}
+	files, err := os.ReadDir(ts.Getenv("WORK"))
+	ts.Check(err)
+	for _, f := range files {
+		if f.Type().IsRegular() && !inputs[f.Name()] {
+			texts[f.Name()] = ts.ReadFile(f.Name())
+		}
+	}
+	for name, text := range texts {
+		for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))[:8], hex.EncodeToString([]byte(canary))} {
+			if strings.Contains(text, form) {
+				ts.Fatalf("%s holds the password:\n%s", name, text)
+			}
+		}
+	}
+}
+
+// certs writes throw-away certificates to a directory: certs DIR
+func certs(ts *testscript.TestScript, _ bool, args []string) {
+	b, err := tlsconf.ThrowAway(nil, time.Now())
+	ts.Check(err)
+	ts.Check(b.WriteDir(ts.MkAbs(args[0])))
+}
+
+// address sets NAME to the URL in a file and NAME_PORT to its port: address NAME FILE
+func address(ts *testscript.TestScript, _ bool, args []string) {
+	u, err := scenarios.ParseURL(strings.TrimSpace(ts.ReadFile(args[1])))
+	ts.Check(err)
+	ts.Setenv(args[0], u.String())
+	ts.Setenv(args[0]+"_PORT", strconv.Itoa(u.Port))
+}
