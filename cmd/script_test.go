@@ -1,4 +1,4 @@
-//go:build unix && testscript
+//go:build unix
 
 package cmd
 

@@ -41,7 +41,8 @@ type Config struct {
 
 // Observer is told how the run goes, from one goroutine.
 type Observer interface {
-	// Connected is called once, after the first connection of the run.
+	// Connected is called after the first connection of the run, and after the
+	// first over TLS where that is another.
 	Connected(t result.Target)
 	// LaunchStart is called before launch (from 1) of case index (from 0).
 	LaunchStart(c *scenarios.Case, index, launch int)
@@ -58,6 +59,7 @@ type Executor struct {
 	sweeper *mqtt.Sweeper
 	serial  int  // counts sessions over the run
 	told    bool // somebody has connected, and Observer.Connected has been called
+	toldTLS bool // likewise over TLS
 }
 
 // ErrNothingReceived: an iteration sent messages and got none back. Going on

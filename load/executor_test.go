@@ -205,3 +205,32 @@ func TestClosedPort(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// targets keeps what an Observer is told of the target.
+type targets struct{ told []result.Target }
+
+func (o *targets) Connected(t result.Target)                   { o.told = append(o.told, t) }
+func (o *targets) LaunchStart(*scenarios.Case, int, int)       {}
+func (o *targets) Iteration(*scenarios.Case, result.Iteration) {}
+func (o *targets) LaunchDone(int, *result.Case)                {}
+
+// TestConnectedTellsTLS: a run over both transports tells of the first
+// connection and of the first over TLS.
+func TestConnectedTellsTLS(t *testing.T) {
+	bundle, err := tlsconf.ThrowAway(nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, secure := testCase(0, 10, packet.V311), testCase(0, 10, packet.V311)
+	secure.Transport, secure.TLS = scenarios.TLS, bundle.ClientOptions()
+	one, two := []scenarios.Case{plain}, []scenarios.Case{secure}
+	serve(t, one, nil)
+	serve(t, two, bundle.ServerConfig())
+	var o targets
+	if _, err := load.New(load.Config{RunID: "r1", Observer: &o}).Run(t.Context(), append(one, two...)); err != nil {
+		t.Fatal(err)
+	}
+	if len(o.told) != 2 || o.told[0].TLS != nil || o.told[1].TLS == nil || o.told[1].TLS.Version != "TLS 1.3" {
+		t.Errorf("%+v", o.told)
+	}
+}

@@ -269,8 +269,9 @@ func (s *session) learn(c *mqtt.Client, d *dialer) {
 		s.legs.handshake.record(int64(d.handshaken), 1)
 	}
 	s.window = c.Window()
-	first := !s.x.told
-	s.x.told = true
+	overTLS := d.conf != nil
+	first := !s.x.told || overTLS && !s.x.toldTLS
+	s.x.told, s.x.toldTLS = true, s.x.toldTLS || overTLS
 	if first && s.x.cfg.Observer != nil {
 		s.x.cfg.Observer.Connected(s.describe(c, d))
 	}
