@@ -43,6 +43,7 @@ type client struct {
 	will       *will
 	decoder    packet.PublishDecoder
 	ackDecoder packet.Ack
+	propBuf    []byte
 	aliases    []string // by Topic Alias
 	acks       *[]byte  // acknowledgements of this batch; nil when there are none
 	unsent     int      // of them those that free an identifier of the client
@@ -85,7 +86,11 @@ func (c *client) handshake() error {
 			return err
 		}
 	}
-	c.wc = wire.New(c.nc, wire.Options{MaxPacketSize: c.b.cfg.MaxPacketSize, OnRoom: c.onRoom})
+	// The version is not known before CONNECT: the scanner lets through what any
+	// version allows, and the decoders look again.
+	c.wc = wire.New(c.nc, wire.Options{
+		MaxPacketSize: c.b.cfg.MaxPacketSize, Version: packet.V31, OnRoom: c.onRoom,
+	})
 	c.wcRef.Store(c.wc)
 	return nil
 }
@@ -157,9 +162,10 @@ func (c *client) handle(f packet.Frame) error {
 	if c.sess == nil {
 		return c.connect(f)
 	}
-	switch f.Type() {
-	case packet.PUBLISH:
+	if f.Type() == packet.PUBLISH {
 		return c.onPublish(f)
+	}
+	switch f.Type() {
 	case packet.PUBACK, packet.PUBREC, packet.PUBREL, packet.PUBCOMP:
 		return c.onAck(f)
 	case packet.SUBSCRIBE:

@@ -43,6 +43,19 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
+// TestDupOfMQTT31: a resent PUBREL or SUBSCRIBE of MQTT 3.1 has DUP set.
+func TestDupOfMQTT31(t *testing.T) {
+	addr := listen(t, startBroker(t, Config{}))
+	c := connect(t, addr, clean(packet.V31, "c"))
+	c.raw("8a 06 0001 0001 61 00")
+	c.frame(packet.SUBACK)
+	c.publish("a", "x", 2, 5)
+	c.wantPublish("a", "x", 0)
+	c.wantAck(packet.PUBREC, 5, 0)
+	c.raw("6a 02 0005")
+	c.wantAck(packet.PUBCOMP, 5, 0)
+}
+
 func finishPublish(p *peer, qos byte, id uint16) {
 	p.t.Helper()
 	switch qos {

@@ -10,8 +10,12 @@ import (
 // its first PUBLISH, not at its PUBREL. [MQTT5 4.3.3, method B]
 func (c *client) onPublish(f packet.Frame) error {
 	p := &c.pub
-	if err := c.decoder.Decode(p, f, c.version); err != nil {
-		return err
+	r := c.again(f)
+	if r == nil {
+		var err error
+		if r, err = c.decode(f); err != nil {
+			return err
+		}
 	}
 	c.in++
 	if p.QoS > c.b.maxQoS {
@@ -20,20 +24,60 @@ func (c *client) onPublish(f packet.Frame) error {
 	if p.Retain && c.b.cfg.RetainUnavailable {
 		return &closeError{packet.ReasonRetainNotSupported, "retained publication"}
 	}
-	topic, err := c.unwrap(f)
-	if err != nil {
-		return err
-	}
-	r := c.lookup(topic)
-	switch {
-	case r.control:
-		return &closeError{packet.ReasonMalformedPacket, "topic name with control characters"}
-	case p.QoS == 0:
+	switch p.QoS {
+	case 0:
 		return c.route0(r)
-	case p.QoS == 1:
+	case 1:
 		return c.route1(r)
 	}
 	return c.route2(r)
+}
+
+// again reads f where it has the topic of the PUBLISH before and no
+// properties, which is nearly always so: comparing the topic is then all there
+// is to check, as the scanner has checked the flags. Otherwise it returns nil.
+func (c *client) again(f packet.Frame) *route {
+	r := c.routes.last
+	b := f.Body
+	if r == nil || c.routes.version != c.b.subs.version.Load() ||
+		len(b) < len(r.head) || string(b[:len(r.head)]) != r.head {
+		return nil
+	}
+	b = b[len(r.head):]
+	qos, id := f.First>>1&3, uint16(0)
+	if qos > 0 {
+		if len(b) < 2 || b[0]|b[1] == 0 {
+			return nil
+		}
+		id = uint16(b[0])<<8 | uint16(b[1])
+		b = b[2:]
+	}
+	if c.v5 {
+		if len(b) == 0 || b[0] != 0 {
+			return nil
+		}
+		b = b[1:]
+	}
+	p := &c.pub
+	p.QoS, p.Retain, p.PacketID, p.Payload = qos, f.First&1 != 0, id, b
+	c.body, c.props, c.scan = f.Body, nil, propertyScan{expiry: -1}
+	return r
+}
+
+// decode reads any PUBLISH and finds its route.
+func (c *client) decode(f packet.Frame) (*route, error) {
+	if err := c.decoder.Decode(&c.pub, f, c.version); err != nil {
+		return nil, err
+	}
+	topic, err := c.unwrap(f)
+	if err != nil {
+		return nil, err
+	}
+	r := c.lookup(topic)
+	if r.control {
+		return nil, &closeError{packet.ReasonMalformedPacket, "topic name with control characters"}
+	}
+	return r, nil
 }
 
 // unwrap reads the properties: it resolves the Topic Alias and decides what is
@@ -54,9 +98,8 @@ func (c *client) unwrap(f packet.Frame) (topic []byte, err error) {
 	}
 	// The alias is between this client and the broker.
 	c.body = nil
-	if c.props = nil; len(p.RawProperties) > 3 {
-		c.props = appendWithout(nil, p.RawProperties, idTopicAlias)
-	}
+	c.propBuf = appendWithout(c.propBuf[:0], p.RawProperties, idTopicAlias)
+	c.props = c.propBuf
 	return c.resolveAlias(p.Topic)
 }
 
@@ -136,10 +179,16 @@ func (c *client) takeQuota() error {
 
 // onAck handles PUBACK, PUBREC and PUBCOMP of a subscriber, PUBREL of a publisher.
 func (c *client) onAck(f packet.Frame) error {
-	if err := c.ackDecoder.Decode(f, c.version); err != nil {
-		return err
+	t, id, code := f.Type(), uint16(0), packet.ReasonSuccess
+	if len(f.Body) == 2 && isPlainAck(f.First) {
+		id = uint16(f.Body[0])<<8 | uint16(f.Body[1])
 	}
-	t, id, code := c.ackDecoder.Type, c.ackDecoder.PacketID, c.ackDecoder.Code
+	if id == 0 {
+		if err := c.ackDecoder.Decode(f, c.version); err != nil {
+			return err
+		}
+		id, code = c.ackDecoder.PacketID, c.ackDecoder.Code
+	}
 	if t == packet.PUBREL {
 		c.onPubrel(id)
 		return nil
@@ -164,6 +213,15 @@ func (c *client) onAck(f packet.Frame) error {
 		return &closeError{packet.ReasonProtocolError, t.String() + " does not answer what was sent"}
 	}
 	return nil
+}
+
+// isPlainAck reports whether first starts an acknowledgement of any version.
+func isPlainAck(first byte) bool {
+	switch first {
+	case byte(packet.PUBACK) << 4, byte(packet.PUBREC) << 4, byte(packet.PUBREL)<<4 | 2, byte(packet.PUBCOMP) << 4:
+		return true
+	}
+	return false
 }
 
 // onPubrec goes on with the second half of a QoS 2 exchange.

@@ -45,6 +45,12 @@ func TestProtocolErrors(t *testing.T) {
 		{"filter with control character", packet.V311, "82 06 0001 0001 7f 00", 0},
 		{"subscription identifier from a client", packet.V5, "30 06 0001 61 02 0b01", packet.ReasonProtocolError},
 		{"session expiry set late", packet.V5, "e0 07 00 05 11 00000001", packet.ReasonProtocolError},
+		{"PUBACK with flags", packet.V5, "42 02 0001", packet.ReasonMalformedPacket},
+		{"PUBREL without flags", packet.V311, "60 02 0001", 0},
+		{"PUBREL with DUP", packet.V311, "6a 02 0001", 0},
+		{"PUBREL with DUP", packet.V5, "6a 02 0001", packet.ReasonMalformedPacket},
+		{"SUBSCRIBE with DUP", packet.V311, "8a 06 0001 0001 61 00", 0},
+		{"PUBACK of identifier 0", packet.V5, "40 02 0000", packet.ReasonProtocolError},
 		{"packet identifier 0", packet.V5, "32 06 0001 61 0000 00", packet.ReasonProtocolError},
 		{"shared subscription with No Local", packet.V5, "82 10 0001 00 000a 24736861 72652f672f61 04", packet.ReasonProtocolError},
 	} {

@@ -35,14 +35,16 @@ func (s *shared) pick() *target {
 // route is everybody who gets the messages of one topic from one publisher.
 type route struct {
 	topic   string
-	control bool // the topic has control characters
+	head    string // topic as it starts the body of a PUBLISH
+	control bool   // the topic has control characters
 	targets []target
 	shares  []shared
 }
 
 // resolve finds the route of topic for messages of the session self.
 func (t *tree) resolve(topic string, self *session) *route {
-	r := &route{topic: topic, control: hasControl(topic)}
+	head := string([]byte{byte(len(topic) >> 8), byte(len(topic))}) + topic
+	r := &route{topic: head[2:], head: head, control: hasControl(topic)}
 	index := map[*session]int{}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -117,7 +119,9 @@ func (c *routes) find(t *tree, topic []byte, self *session) *route {
 		c.all[r.topic] = r
 		c.bytes += len(r.topic)
 	}
-	c.last = r
+	if !r.control {
+		c.last = r
+	}
 	return r
 }
 

@@ -202,7 +202,10 @@ func (r *router) forward(s *session, t *target, retain bool) {
 		return
 	}
 	r.mark()
-	out := appendVarint(append(r.out, publishByte(false, r.pub.QoS, retain)), n)
+	out := append(r.out, publishByte(false, r.pub.QoS, retain), byte(n))
+	if n >= 0x80 {
+		out = appendVarint(out[:len(out)-1], n)
+	}
 	at := len(out) + 2 + len(r.route.topic)
 	out = append(out, r.body...)
 	if r.pub.QoS > 0 {
