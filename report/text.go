@@ -50,12 +50,14 @@ func escapeRune(r rune) string {
 }
 
 // shorten cuts the middle out of a value that would tear a table apart.
-func shorten(s string) string {
+func shorten(s string) string { return shortenTo(s, cellRunes) }
+
+func shortenTo(s string, longest int) string {
 	r := []rune(s)
-	if len(r) <= cellRunes {
+	if len(r) <= longest {
 		return s
 	}
-	return fmt.Sprintf("%s…%s (%d characters)", string(r[:cellRunes/2]), string(r[len(r)-cellRunes/4:]), len(r))
+	return fmt.Sprintf("%s…%s (%d characters)", string(r[:longest/2]), string(r[len(r)-longest/4:]), len(r))
 }
 
 // markdownCell escapes what would end a cell, start markup or hide text in

@@ -1,0 +1,200 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// charts is the data of the page's charts, as its script reads it.
+type charts struct {
+	Reports []string    `json:"reports"` // labels, empty where there is one report
+	Grid    []float64   `json:"grid"`    // x = 1/(1-p), from 1
+	Cases   []chartCase `json:"cases"`
+}
+
+type chartCase struct {
+	ID    string      `json:"id"`
+	Short string      `json:"short"` // without the params that all cases share
+	Runs  []*chartRun `json:"runs"`  // one per report, nil where it has no such case
+}
+
+type chartRun struct {
+	Legs       []chartLeg       `json:"legs"`
+	T          []float64        `json:"t"`    // seconds from the case's start
+	Rate       []*float64       `json:"rate"` // messages received per second
+	P99        []*int64         `json:"p99"`
+	Iterations []chartIteration `json:"iterations"`
+}
+
+// chartLeg holds latencies in nanoseconds at the x of the grid, up to the x
+// beyond which all is the maximum.
+type chartLeg struct {
+	Name string  `json:"name"`
+	NS   []int64 `json:"ns"`
+}
+
+type chartIteration struct {
+	At     int      `json:"at"`
+	Warmup bool     `json:"warmup"`
+	NS     *float64 `json:"ns"`
+}
+
+const (
+	// ticksPerDecade of 1/(1-p): enough for a smooth line on a wide screen.
+	ticksPerDecade = 16
+	// legMinCount is the fewest values that make a curve.
+	legMinCount = 10
+)
+
+// gridX is the k-th x of the grid.
+func gridX(k int) float64 { return math.Pow(10, float64(k)/ticksPerDecade) }
+
+// chartsOf joins the cases of all reports by their params.
+func chartsOf(reports []*result.Report) (*charts, error) {
+	ch := &charts{Reports: runLabels(reports), Cases: []chartCase{}}
+	index, all := map[string]int{}, []result.Case{}
+	for i, r := range reports {
+		for _, c := range r.Cases {
+			key := caseKey(c)
+			if _, known := index[key]; !known {
+				index[key] = len(ch.Cases)
+				ch.Cases = append(ch.Cases, chartCase{ID: Plain(key), Runs: make([]*chartRun, len(reports))})
+				all = append(all, c)
+			}
+			run, err := chartRunOf(c)
+			if err != nil {
+				return nil, err
+			}
+			ch.Cases[index[key]].Runs[i] = run
+		}
+	}
+	ch.shorten(all)
+	ch.Grid = grids(ch.Cases)
+	return ch, nil
+}
+
+// caseKey is what cases are joined by.
+func caseKey(c result.Case) string {
+	if len(c.Params) == 0 {
+		return c.ID
+	}
+	return result.CaseID(c.Params)
+}
+
+// runLabels tell the reports apart: the first is the base.
+func runLabels(reports []*result.Report) []string {
+	labels := make([]string, len(reports))
+	for i, r := range reports {
+		switch {
+		case len(reports) == 1:
+		case len(reports) == 2:
+			labels[i] = joined(" ", []string{"base", "head"}[i], r.Run.ID)
+		default:
+			labels[i] = joined(" ", fmt.Sprintf("%d", i+1), r.Run.ID)
+		}
+	}
+	return labels
+}
+
+// shorten names the cases by the params in which they differ.
+func (ch *charts) shorten(all []result.Case) {
+	t := Table{Rows: len(all)}
+	t.addParams(all)
+	for i := range ch.Cases {
+		var ps []string
+		for _, c := range t.Columns {
+			ps = append(ps, c.Name+"="+shorten(c.Cells[i]))
+		}
+		ch.Cases[i].Short = joined(" ", ps...)
+		if len(ps) == 0 {
+			ch.Cases[i].Short = shorten(ch.Cases[i].ID)
+		}
+	}
+}
+
+// grids is as much of the grid as the longest curve needs.
+func grids(cases []chartCase) []float64 {
+	longest := 0
+	for _, c := range cases {
+		for _, run := range c.Runs {
+			if run == nil {
+				continue
+			}
+			for _, leg := range run.Legs {
+				longest = max(longest, len(leg.NS))
+			}
+		}
+	}
+	grid := make([]float64, longest)
+	for k := range grid {
+		grid[k] = gridX(k)
+	}
+	return grid
+}
+
+func chartRunOf(c result.Case) (*chartRun, error) {
+	run := &chartRun{Legs: []chartLeg{}, T: []float64{}, Rate: []*float64{}, P99: []*int64{}, Iterations: []chartIteration{}}
+	for _, leg := range c.Latency.All() {
+		if leg.Histogram == nil || leg.Histogram.Count < legMinCount {
+			continue
+		}
+		ns, err := curve(leg.Histogram)
+		if err != nil {
+			return nil, fmt.Errorf("case %q, latency.%s: %w", c.ID, leg.Name, err)
+		}
+		run.Legs = append(run.Legs, chartLeg{leg.Name, ns})
+	}
+	for i, tick := range c.Timeline {
+		run.T = append(run.T, float64(tick.TNS)/1e9)
+		run.Rate = append(run.Rate, tickRate(c, i))
+		run.P99 = append(run.P99, tick.P99NS)
+	}
+	for i, it := range c.Iterations {
+		run.Iterations = append(run.Iterations, chartIteration{i + 1, it.Stage == result.StageWarmup, nsPerOp(it)})
+	}
+	return run, nil
+}
+
+// curve reads h at the x of the grid. Of n values all beyond p = 1 - 1/n are the
+// maximum, so the curve ends with the first x of n or more.
+func curve(h *result.Histogram) ([]int64, error) {
+	full, err := h.Decode()
+	if err != nil {
+		return nil, err
+	}
+	n := float64(h.Count)
+	var percents []float64
+	for k := 0; k == 0 || gridX(k-1) < n; k++ {
+		// Nearest rank, as the percentiles of the report; the library takes
+		// int(percent/100*n + 0.5) as rank, so aim at its middle.
+		rank := max(1, math.Ceil(n*(1-1/gridX(k))-1e-6))
+		percents = append(percents, 100*(rank-0.25)/n)
+	}
+	ns := full.ValueAtPercentilesSlice(percents)
+	for k, v := range ns {
+		ns[k] = min(v, h.MaxNS)
+	}
+	ns[len(ns)-1] = h.MaxNS
+	return ns, nil
+}
+
+// tickRate is what was received per second from tick i of c on: over the
+// iteration that starts there, else until the next tick.
+func tickRate(c result.Case, i int) *float64 {
+	tick, length := c.Timeline[i], int64(0)
+	if i+1 < len(c.Timeline) {
+		length = c.Timeline[i+1].TNS - tick.TNS
+	}
+	for _, it := range c.Iterations {
+		if it.StartNS == tick.TNS {
+			length = it.ElapsedNS
+		}
+	}
+	if length <= 0 {
+		return nil
+	}
+	v := float64(tick.Received) * 1e9 / float64(length)
+	return &v
+}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// maxSummary is what GitHub takes as the summary of one step, 1 MiB; a longer
+// one is refused whole.
+const maxSummary = 1 << 20
+
+// StepSummary is r as markdown for the file that GITHUB_STEP_SUMMARY names: a
+// heading with the verdict, and Markdown below it. What GitHub would refuse as
+// too long is cut to the heading and the findings.
+func StepSummary(r *result.Report) string {
+	head := summaryHead(r)
+	var b bytes.Buffer
+	if err := Markdown(&b, r); err != nil {
+		// A buffer takes everything: the table itself could not be drawn.
+		return head + "\n" + markdownCell(err.Error()) + "\n"
+	}
+	if len(head)+b.Len() < maxSummary {
+		return head + "\n" + b.String()
+	}
+	return head + fmt.Sprintf("\nThe table of %s cases is too long for a step summary: read the report file.\n", result.FormatInt(int64(len(r.Cases))))
+}
+
+// summaryHead names at most findingsShown findings, each in findingRunes.
+func summaryHead(r *result.Report) string {
+	const findingsShown, findingRunes = 20, 400
+	fs := findings(r)
+	if len(fs) == 0 {
+		return fmt.Sprintf("### ✅ mqttload: %s\n", counted(len(r.Cases), "case"))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "### ❌ mqttload: %s in %s\n\n", counted(len(fs), "finding"), counted(len(r.Cases), "case"))
+	for i, f := range fs {
+		if i == findingsShown {
+			fmt.Fprintf(&b, "- and %s more\n", result.FormatInt(int64(len(fs)-i)))
+			break
+		}
+		fmt.Fprintf(&b, "- %s\n", markdownCell(shortenTo(about(f), findingRunes)))
+	}
+	return b.String()
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return result.FormatInt(int64(n)) + " " + what + "s"
+}
+
+func about(f finding) string {
+	if f.id == "" {
+		return f.text
+	}
+	return f.id + ": " + f.text
+}
+
+// ErrorLines are GitHub workflow commands, one for every reason to fail the
+// build: a run that is not complete, a broken delivery contract, a failed gate.
+// nil where there is none. GitHub shows the first ten of a step as annotations.
+func ErrorLines(r *result.Report) (lines []string) {
+	for _, f := range findings(r) {
+		lines = append(lines, "::error title="+commandProperty("mqttload: "+f.kind)+"::"+commandData(about(f)))
+	}
+	return lines
+}
+
+// commandData and commandProperty escape as GitHub's toolkit does (actions/toolkit,
+// packages/core/src/command.ts), so that no name starts a command of its own.
+func commandData(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(Plain(s))
+}
+
+func commandProperty(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(commandData(s))
+}

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// codeGrantedQoS is the warning of a case whose subscriber was granted a lower
+// QoS than it asked for: the broker promised less.
+const codeGrantedQoS = "granted-qos"
+
+// finding is one reason to fail a build: what kind it is, the case it is about,
+// "" where it is about the run, and one line of text.
+type finding struct{ kind, id, text string }
+
+// findings are all reasons for which r is not good, the run's own first, then by
+// case: an unfinished run, broken delivery contracts, failed gates.
+func findings(r *result.Report) (fs []finding) {
+	if text := runFault(r); text != "" {
+		fs = append(fs, finding{"run", "", text})
+	}
+	for i := range r.Cases {
+		fs = append(fs, caseFindings(r, &r.Cases[i])...)
+	}
+	return append(fs, strayGates(r)...)
+}
+
+// runFault says in what way the run as a whole is no result, "" for complete.
+func runFault(r *result.Report) string {
+	switch {
+	case r.Run.Status == result.StatusPartial:
+		return "the run ended before all was measured"
+	case r.Run.Status != result.StatusComplete:
+		return "the run failed: see its errors"
+	case len(r.Cases) == 0:
+		return "no case was run"
+	}
+	return ""
+}
+
+func caseFindings(r *result.Report, c *result.Case) (fs []finding) {
+	for _, text := range brokenContract(c) {
+		fs = append(fs, finding{"delivery", c.ID, text})
+	}
+	for _, g := range r.Gates {
+		if g.Case == c.ID && !g.Passed {
+			fs = append(fs, finding{"gate", c.ID, gateText(g)})
+		}
+	}
+	return fs
+}
+
+// strayGates are failed gates about no case of r: a rule that met nothing has
+// not passed.
+func strayGates(r *result.Report) (fs []finding) {
+	known := map[string]bool{}
+	for _, c := range r.Cases {
+		known[c.ID] = true
+	}
+	for _, g := range r.Gates {
+		if !known[g.Case] && !g.Passed {
+			fs = append(fs, finding{"gate", g.Case, gateText(g)})
+		}
+	}
+	return fs
+}
+
+func gateText(g result.GateResult) string {
+	if g.Value == nil {
+		return fmt.Sprintf("gate %s failed: the value does not exist", g.Rule)
+	}
+	return fmt.Sprintf("gate %s failed: the value is %s", g.Rule, gateNumber(*g.Value))
+}
+
+// brokenContract says which promise of its QoS the delivery of c breaks: loss at
+// QoS 1 and 2, duplicates at QoS 2 [MQTT-4.3.2-1] [MQTT-4.3.3-1], and an account
+// that does not balance at any.
+func brokenContract(c *result.Case) (broken []string) {
+	d, qos := c.Delivery, paramValue(*c, "qos")
+	if err := d.Check(); err != nil {
+		broken = append(broken, err.Error())
+	}
+	for _, w := range c.Warnings {
+		if w.Code == codeGrantedQoS {
+			return broken
+		}
+	}
+	if d.Lost > 0 && (qos == "1" || qos == "2") {
+		broken = append(broken, fmt.Sprintf("%s of %s messages were lost at QoS %s (%s)",
+			result.FormatInt(d.Lost), result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected)))
+	}
+	if d.Duplicated > 0 && qos == "2" {
+		broken = append(broken, fmt.Sprintf("%s messages were delivered more than once at QoS 2", result.FormatInt(d.Duplicated)))
+	}
+	return broken
+}
+
+// wasRun reports whether anything of c was tried.
+func wasRun(c *result.Case) bool { return len(c.Iterations) > 0 || len(c.Errors) > 0 }

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"github.com/mqttload/mqttload/result"
+)
+
+// htmlTable is a grid of unescaped text.
+type htmlTable struct {
+	Label   string
+	Columns []htmlColumn
+	Rows    [][]htmlCell
+}
+
+type htmlColumn struct {
+	Name   string
+	Number bool
+	Legend string
+}
+
+type htmlCell struct{ Text, Class string }
+
+// number, wide, bad and good are the classes of cells that the style knows.
+const (
+	classNumber = "n"
+	classWide   = "wrap"
+	classBad    = "bad"
+	classGood   = "good"
+)
+
+func cell(text string) htmlCell   { return htmlCell{Text: text} }
+func figure(text string) htmlCell { return htmlCell{Text: text, Class: classNumber} }
+func wide(text string) htmlCell   { return htmlCell{Text: text, Class: classWide} }
+
+// count is a number that is marked where it should be 0 and is not.
+func count(n int64, fault bool) htmlCell {
+	c := figure(result.FormatInt(n))
+	if fault && n != 0 {
+		c.Class += " " + classBad
+	}
+	return c
+}
+
+func names(numbers bool, names ...string) (cols []htmlColumn) {
+	for _, n := range names {
+		cols = append(cols, htmlColumn{Name: n, Number: numbers})
+	}
+	return cols
+}
+
+// summaryTable is t, the table of every format.
+func summaryTable(t *Table) htmlTable {
+	h := htmlTable{Label: "summary"}
+	for _, c := range t.Columns {
+		h.Columns = append(h.Columns, htmlColumn{c.Name, c.Number, c.Legend})
+	}
+	for i := range t.Rows {
+		var row []htmlCell
+		for j, text := range t.Row(i) {
+			one := cell(shorten(text))
+			if t.Columns[j].Number {
+				one.Class = classNumber
+			}
+			row = append(row, one)
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	return h
+}
+
+// percentileTable says what the percentile curves show.
+func percentileTable(r *result.Report) htmlTable {
+	h := htmlTable{Label: "latency percentiles", Columns: append(names(false, "case"),
+		names(true, "messages", "min", "P50", "P90", "P99", "P99.9", "P99.99", "max")...)}
+	for _, c := range r.Cases {
+		l := c.Latency.EndToEnd
+		if l == nil {
+			continue
+		}
+		row := []htmlCell{cell(c.ID), figure(result.FormatInt(l.Count))}
+		for _, ns := range []int64{l.MinNS, l.P50NS, l.P90NS, l.P99NS, l.P999NS, l.P9999NS, l.MaxNS} {
+			row = append(row, figure(result.FormatNS(float64(ns))))
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	return h
+}
+
+// ledgerTable is the delivery account in full.
+func ledgerTable(r *result.Report) htmlTable {
+	h := htmlTable{Label: "delivery", Columns: append(names(false, "case"), names(true, "scheduled", "sent", "unsent", "acked", "nacked",
+		"expected", "received", "delivered", "lost", "duplicated", "reordered", "corrupted", "foreign", "late")...)}
+	for _, c := range r.Cases {
+		d := c.Delivery
+		h.Rows = append(h.Rows, []htmlCell{
+			cell(c.ID), count(d.Scheduled, false), count(d.Sent, false), count(d.Unsent, true), count(d.Acked, false), count(d.Nacked, true),
+			count(d.Expected, false), count(d.Received, false), count(d.Delivered, false), count(d.Lost, true), count(d.Duplicated, true),
+			count(d.Reordered, true), count(d.Corrupted, true), count(d.Foreign, true), count(d.Late, true),
+		})
+	}
+	return h
+}
+
+func gateTable(gates []result.GateResult) htmlTable {
+	h := htmlTable{Label: "gates", Columns: append(names(false, "verdict", "gate", "case"), names(true, "value")...)}
+	for _, g := range gates {
+		verdict, value := htmlCell{"FAILED", classBad}, NA
+		if g.Passed {
+			verdict = htmlCell{"passed", classGood}
+		}
+		if g.Value != nil {
+			value = gateNumber(*g.Value)
+		}
+		h.Rows = append(h.Rows, []htmlCell{verdict, cell(g.Rule), cell(g.Case), figure(value)})
+	}
+	return h
+}
+
+func factTable(r *result.Report) htmlTable {
+	h := htmlTable{Label: "environment", Columns: names(false, "what", "value")}
+	for _, f := range facts(r) {
+		h.Rows = append(h.Rows, []htmlCell{cell(f.Key), wide(f.Value)})
+	}
+	return h
+}
