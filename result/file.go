@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// MaxFileSize is how many bytes of JSON Read and Decode accept, unpacked.
-const MaxFileSize = 512 << 20
+// MaxFileSize is how many bytes Read, ReadAny and Decode accept, unpacked.
+const MaxFileSize = 256 << 20
 
 // fileMode is that of a report: it holds no secrets and is meant to be shared.
 const fileMode = 0o644
@@ -141,29 +141,31 @@ func unpacked(r io.Reader) (io.Reader, error) {
 func decode(r io.Reader, limit int64) (*Report, error) {
 	plain, err := unpacked(r)
 	if err != nil {
-		return nil, err
+		return nil, gzipFault(err)
 	}
-	b, err := io.ReadAll(io.LimitReader(plain, limit+1))
+	b, err := readAll(plain, limit)
 	if err != nil {
-		return nil, err
+		return nil, gzipFault(err)
 	}
-	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("larger than %s bytes", FormatInt(limit))
-	}
+	return parseReport(b)
+}
+
+// parseReport reads one report in JSON.
+func parseReport(b []byte) (*Report, error) {
 	// The schema comes first: a file of another kind deserves its name, not the
 	// first field that does not fit.
 	var head struct {
 		Schema string `json:"schema"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("not a report: %w", err)
+		return nil, jsonFault(b, err)
 	}
 	if head.Schema != Schema {
 		return nil, &SchemaError{Got: head.Schema}
 	}
 	var out Report
 	if err := json.Unmarshal(b, &out); err != nil {
-		return nil, err
+		return nil, jsonFault(b, err)
 	}
 	if err := unique(out.Cases); err != nil {
 		return nil, err
@@ -185,12 +187,11 @@ func unique(cases []Case) error {
 // Read reads the report file path, plain or gzipped. Errors are a *FileError,
 // wrapping a *SchemaError where the file is of another format.
 func Read(path string) (*Report, error) {
-	f, err := os.Open(path)
+	b, err := readFile(path, MaxFileSize)
 	if err != nil {
 		return nil, fileError("read", path, err)
 	}
-	defer f.Close()
-	r, err := decode(f, MaxFileSize)
+	r, err := parseReport(b)
 	if err != nil {
 		return nil, fileError("read", path, err)
 	}

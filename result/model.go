@@ -141,6 +141,8 @@ type Iteration struct {
 	// given up; an iteration that timed out has Stalled set.
 	Lost    int64 `json:"lost"`
 	Stalled bool  `json:"stalled"`
+	// Run is the id of the run that the iteration comes from, in merged reports.
+	Run string `json:"run,omitempty"`
 }
 
 // Summary holds statistics over the actual iterations of
@@ -264,11 +266,14 @@ type Tick struct {
 	P99NS    *int64 `json:"p99_ns"`
 }
 
-// GateResult is one gate rule applied to one case.
+// GateResult is one gate rule applied to one case. Value and Limit are in the
+// unit of the metric: ns for times, percent where the rule asks for percent.
 type GateResult struct {
 	Rule   string   `json:"rule"`
-	Case   string   `json:"case"`
+	Case   string   `json:"case"` // "" where the rule's selector matched none
 	Value  *float64 `json:"value"`
 	Limit  float64  `json:"limit"`
 	Passed bool     `json:"passed"`
+	// Message says in words what was found, where the gate did not pass.
+	Message string `json:"message,omitempty"`
 }

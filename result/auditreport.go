@@ -1,0 +1,161 @@
+package result
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// report recomputes what follows from something else in a report of this program.
+func (a *auditor) report(r *Report) {
+	if r.Run.Status != StatusComplete {
+		a.add(LevelWarn, CodePartialRun, "", "run it again to its end", "the run is %s", absent(r.Run.Status))
+	}
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		if id := CaseID(c.Params); id != c.ID {
+			a.add(LevelFail, CodeCaseID, c.ID, "the report was changed", "the params give the id %q", id)
+		}
+		a.restated(c.ID, c.Summary, recomputed(c))
+		a.sums(c)
+		a.legs(c)
+		for _, w := range Analyze(*c) {
+			level := LevelWarn
+			if w.Code == CodeLedger {
+				level = LevelFail
+			}
+			a.add(level, w.Code, c.ID, w.Hint, "%s", w.Message)
+		}
+	}
+	a.gates(r)
+}
+
+// recomputed is the summary that the iterations of c give. Throughputs of a merged
+// report may be those of runs side by side: see Merge.
+func recomputed(c *Case) Summary {
+	s := Summarize(c.Iterations, c.OperationsPerMessage)
+	if m, b := addedThroughput(c); m != nil && c.Summary.MessagesPerSec != nil && nearly(*m, *c.Summary.MessagesPerSec) {
+		s.MessagesPerSec, s.BytesPerSec = m, b
+	}
+	return s
+}
+
+// sumTolerance is what sums in another order may differ by.
+const sumTolerance = 1e-9
+
+func nearly(a, b float64) bool {
+	return math.Abs(a-b) <= sumTolerance*math.Max(math.Abs(a), math.Abs(b))
+}
+
+// restated compares the stated summary with the computed one, field by field;
+// null where the other has a number is a difference, but not where the format
+// states less.
+func (a *auditor) restated(id string, stated, computed Summary) {
+	const hint = "the report was changed, or holds other iterations than its summary"
+	if stated.N != computed.N && stated.N != 0 {
+		a.add(LevelFail, CodeSummary, id, hint, "n is %d, but there are %d iterations", stated.N, computed.N)
+	}
+	x, y := reflect.ValueOf(stated), reflect.ValueOf(computed)
+	for i := range x.NumField() {
+		name, _, _ := strings.Cut(x.Type().Field(i).Tag.Get("json"), ",")
+		s, ok := x.Field(i).Interface().(*float64)
+		c, both := y.Field(i).Interface().(*float64)
+		if !ok || !both || s == nil && (c == nil || a.in.Report == nil) {
+			continue
+		}
+		if s == nil || c == nil || !nearly(*s, *c) {
+			a.add(LevelFail, CodeSummary, id, hint, "%s is %s, the iterations give %s", name, floatText(s), floatText(c))
+		}
+	}
+}
+
+func floatText(v *float64) string {
+	if v == nil {
+		return "null"
+	}
+	return fmt.Sprintf("%.10g", *v)
+}
+
+// sums checks what iterations and account both count.
+func (a *auditor) sums(c *Case) {
+	var sent, acked int64
+	for _, it := range actual(c.Iterations) {
+		sent += it.Sent
+		acked += it.Acked
+	}
+	for _, k := range []struct {
+		name               string
+		iterations, ledger int64
+	}{{"sent", sent, c.Delivery.Sent}, {"acked", acked, c.Delivery.Acked}} {
+		if k.iterations != k.ledger {
+			a.add(LevelFail, CodeLedger, c.ID, "the report was changed, or the tool is at fault",
+				"delivery.%s is %s, the iterations have %s", k.name, FormatInt(k.ledger), FormatInt(k.iterations))
+		}
+	}
+}
+
+// legs decodes every histogram and compares it with the numbers beside it.
+func (a *auditor) legs(c *Case) {
+	for _, leg := range c.Latency.All() {
+		if leg.Histogram == nil {
+			continue
+		}
+		full, err := leg.Histogram.Decode()
+		if err != nil {
+			a.add(LevelFail, CodeHistogram, c.ID, "the report was changed", "latency.%s: %v", leg.Name, err)
+			continue
+		}
+		is := NewHistogram(full)
+		if is == nil {
+			a.add(LevelFail, CodeHistogram, c.ID, "the report was changed", "latency.%s: the histogram is empty", leg.Name)
+			continue
+		}
+		a.percentiles(c.ID, leg.Name, reflect.ValueOf(*leg.Histogram), reflect.ValueOf(*is))
+	}
+}
+
+func (a *auditor) percentiles(id, leg string, stated, is reflect.Value) {
+	for i := range stated.NumField() {
+		name, _, _ := strings.Cut(stated.Type().Field(i).Tag.Get("json"), ",")
+		if !strings.HasSuffix(name, "_ns") {
+			continue
+		}
+		s, c := numberOf(stated.Field(i)), numberOf(is.Field(i))
+		if !nearly(s, c) {
+			a.add(LevelFail, CodeHistogram, id, "the report was changed", "latency.%s.%s is %s ns, its histogram gives %s ns",
+				leg, name, FormatFloat(s, 0), FormatFloat(c, 0))
+		}
+	}
+}
+
+// numberOf is a field of an integer or a floating point number as float64.
+func numberOf(v reflect.Value) float64 {
+	if v.CanFloat() {
+		return v.Float()
+	}
+	return float64(v.Int())
+}
+
+// gates compares the stated results of gates with their rules and cases.
+func (a *auditor) gates(r *Report) {
+	for _, g := range r.Gates {
+		gate, err := parseRule(g.Rule)
+		if err != nil {
+			continue // a rule of a newer version
+		}
+		for _, is := range gate.Evaluate(r) {
+			if is.Case == g.Case && is.Passed != g.Passed {
+				a.add(LevelFail, CodeGate, g.Case, "the report was changed", "gate %q is stated as %s, the numbers say %s",
+					g.Rule, passText(g.Passed), passText(is.Passed))
+			}
+		}
+	}
+}
+
+func passText(passed bool) string {
+	if passed {
+		return "passed"
+	}
+	return "failed"
+}

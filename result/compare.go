@@ -1,0 +1,264 @@
+package result
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// DefaultThreshold and DefaultAlpha are what CompareOptions of zero mean.
+const (
+	DefaultThreshold = 0.05
+	DefaultAlpha     = 0.05
+)
+
+// Codes of the warnings of Compare.
+const (
+	CodeSameFile    = "same-file"
+	CodeSwapped     = "swapped"
+	CodePartialRun  = "partial-run"
+	CodeUnlike      = "unlike"
+	CodeUnknownHost = "unknown-environment"
+	CodeNoMatch     = "no-match"
+)
+
+// CompareOptions say how to compare. The zero value is the usual comparison.
+type CompareOptions struct {
+	// Threshold is the change that matters, 0.05 for 5 %; 0 means
+	// DefaultThreshold, so the least one is any tiny number. A regression is
+	// significant and beyond it.
+	Threshold float64
+	// Alpha is the chance of any false finding over all cells; 0 means DefaultAlpha.
+	Alpha float64
+	// Ignore are params that do not count for finding the counterpart of a cell.
+	Ignore []string
+	// Across compares the values of one param inside the base files, without
+	// head files: "transport" takes the first value as base, "transport=tcp" this one.
+	Across string
+	// Allow are keys of differences between runs that are no reason to refuse:
+	// see UnlikeKeys.
+	Allow []string
+}
+
+// OptionError says which option of a comparison makes no sense: a usage error.
+type OptionError struct {
+	Option string // "ignore", "across", "allow", "threshold", "alpha", "files"
+	Reason string
+}
+
+func (e *OptionError) Error() string { return fmt.Sprintf("compare: %s: %s", e.Option, e.Reason) }
+
+func optionError(option, format string, args ...any) error {
+	return &OptionError{option, fmt.Sprintf(format, args...)}
+}
+
+// Compare compares head with base, cell by cell. Several inputs of a side pool
+// their iterations. Cells are joined by their params, in whatever order and
+// under the names of whatever tool. Errors are an *OptionError, an *UnlikeError
+// where the runs measured under different conditions, or say which histogram
+// cannot be merged. Where nothing matches, or cells are missing, the comparison
+// says so: see Complete.
+func Compare(base, head []*Input, o CompareOptions) (*Comparison, error) {
+	c := &comparer{o: o}
+	if err := c.options(base, head); err != nil {
+		return nil, err
+	}
+	c.out = &Comparison{
+		Base: comparedFiles(base), Head: comparedFiles(head), Across: c.acrossKey, Threshold: c.o.Threshold, Alpha: c.o.Alpha,
+		Cells: []CellComparison{}, Missing: []MissingCell{}, Warnings: []Warning{}, Allowed: []Difference{},
+	}
+	sides, err := c.collect(base, head)
+	if err != nil {
+		return nil, err
+	}
+	pairs := c.join(sides)
+	if err := c.alike(base, head, pairs); err != nil {
+		return nil, err
+	}
+	c.notice(base, head)
+	for _, p := range pairs {
+		cell, err := c.compare(p)
+		if err != nil {
+			return nil, fmt.Errorf("compare %s: %w", p.base.id, err)
+		}
+		c.out.Cells = append(c.out.Cells, cell)
+	}
+	c.judge()
+	c.summarize()
+	return c.out, nil
+}
+
+type comparer struct {
+	o           CompareOptions
+	acrossKey   string
+	acrossValue string
+	ranks       rankTables
+	out         *Comparison
+}
+
+func (c *comparer) options(base, head []*Input) error {
+	if c.o.Threshold == 0 {
+		c.o.Threshold = DefaultThreshold
+	}
+	if c.o.Alpha == 0 {
+		c.o.Alpha = DefaultAlpha
+	}
+	c.acrossKey, c.acrossValue, _ = strings.Cut(c.o.Across, "=")
+	switch {
+	case !positive(c.o.Threshold):
+		return optionError("threshold", "%g is no change: give one above 0, such as 5%%", c.o.Threshold)
+	case !(c.o.Alpha > 0 && c.o.Alpha < 1):
+		return optionError("alpha", "%g is no probability between 0 and 1", c.o.Alpha)
+	case len(base) == 0:
+		return optionError("files", "there is no base: name one")
+	case c.o.Across != "" && len(head) > 0:
+		return optionError("across", "it compares inside one side: leave out the head files")
+	case c.o.Across == "" && len(head) == 0:
+		return optionError("files", "there is no head: name one, or compare inside the file with across")
+	}
+	for _, key := range c.o.Allow {
+		if !slices.Contains(UnlikeKeys, key) {
+			return optionError("allow", "%q is no difference%s", key, hint(key, UnlikeKeys))
+		}
+	}
+	for _, files := range [][]*Input{base, head} {
+		for i, in := range files {
+			for _, other := range files[:i] {
+				if sameFile(in, other) {
+					return optionError("files", "%s and %s are the same run, which would count twice", other.Source, in.Source)
+				}
+			}
+		}
+	}
+	return c.params(slices.Concat(base, head))
+}
+
+// params refuses names of params that no cell has: a typo would compare other
+// things than asked.
+func (c *comparer) params(inputs []*Input) error {
+	known := map[string]bool{}
+	for _, in := range inputs {
+		for i := range in.Cells {
+			for _, p := range in.Cells[i].Params {
+				known[p.Key] = true
+				known[canonicalParam(p).Key] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(known))
+	for _, key := range c.o.Ignore {
+		if !known[key] {
+			return optionError("ignore", "no case has a param %q%s", key, hint(key, names))
+		}
+	}
+	if c.acrossKey != "" && !known[c.acrossKey] {
+		return optionError("across", "no case has a param %q%s", c.acrossKey, hint(c.acrossKey, names))
+	}
+	return nil
+}
+
+func comparedFiles(inputs []*Input) []ComparedFile {
+	files := []ComparedFile{}
+	for _, in := range inputs {
+		files = append(files, ComparedFile{in.Source, in.Format, in.RunID, in.Started})
+	}
+	return files
+}
+
+// compare fills in everything of a cell that needs no other cell.
+func (c *comparer) compare(p pair) (CellComparison, error) {
+	b, h := p.base, p.head
+	cell := CellComparison{
+		ID: b.id, Params: p.params, Base: b.stats(), Head: h.stats(),
+		Unstable: append(b.unstable("base"), h.unstable("head")...), Latency: []LatencyDelta{},
+		Delivery: deliveryChanges(b, h),
+	}
+	if cell.Unstable == nil {
+		cell.Unstable = []string{}
+	}
+	cell.MedianOver, cell.MeanOver = over(cell.Head.MedianNS, cell.Base.MedianNS), over(cell.Head.MeanNS, cell.Base.MeanNS)
+	if len(b.samples) > 0 && len(h.samples) > 0 {
+		c.rankTest(&cell, b.samples, h.samples)
+	} else {
+		c.welch(&cell, b.moments(), h.moments())
+	}
+	deltas, err := latencyDeltas(b, h)
+	if err != nil {
+		return cell, err
+	}
+	cell.Latency = append(cell.Latency, deltas...)
+	return cell, nil
+}
+
+func over(a, b *float64) *float64 {
+	if a == nil || b == nil || *b == 0 {
+		return nil
+	}
+	r := *a / *b
+	return &r
+}
+
+func (c *comparer) rankTest(cell *CellComparison, base, head []float64) {
+	t := c.ranks.mannWhitney(base, head)
+	cell.Test, cell.P = MethodMannWhitney, &t.P
+	cell.setRatio(c.ranks.ratio(base, head, 1-c.o.Alpha))
+	s := c.ranks.shift(base, head, 1-c.o.Alpha)
+	cell.ShiftNS, cell.ShiftLowNS, cell.ShiftHighNS = &s.Estimate, finite(s.Low), finite(s.High)
+	cell.leastP = t.LeastP
+}
+
+func (c *comparer) welch(cell *CellComparison, base, head Moments) {
+	cell.Test = MethodWelch
+	if t, ok := Welch(base, head); ok {
+		cell.P = &t.P
+	}
+	if base.Mean > 0 && head.Mean > 0 {
+		cell.setRatio(meanRatio(base, head, 1-c.o.Alpha))
+	}
+}
+
+func (cell *CellComparison) setRatio(i Interval) {
+	cell.Ratio, cell.RatioHigh = &i.Estimate, finite(i.High)
+	if i.Low > 0 {
+		cell.RatioLow = &i.Low
+	}
+}
+
+// finite is v, or nil for the end of an interval that has none.
+func finite(v float64) *float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return nil
+	}
+	return &v
+}
+
+// summarize computes the numbers over all cells.
+func (c *comparer) summarize() {
+	var medians, means, steady []float64
+	for _, cell := range c.out.Cells {
+		if cell.MedianOver != nil {
+			medians = append(medians, *cell.MedianOver)
+		}
+		if cell.MeanOver != nil {
+			means = append(means, *cell.MeanOver)
+			if len(cell.Unstable) == 0 {
+				steady = append(steady, *cell.MeanOver)
+			}
+		}
+	}
+	c.out.GeoMeanMedian, c.out.GeoMeanMean, c.out.GeoMeanSteady = geoMean(medians), geoMean(means), geoMean(steady)
+}
+
+func geoMean(ratios []float64) *float64 {
+	if len(ratios) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, r := range ratios {
+		sum += math.Log(r)
+	}
+	g := math.Exp(sum / float64(len(ratios)))
+	return &g
+}

@@ -1,0 +1,286 @@
+package result
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Gate is one parsed rule: what a metric of the selected cases must be, or must
+// not be where FailIf is set.
+type Gate struct {
+	Text     string // as it was written
+	FailIf   bool   // the expression states the failure
+	Metric   string // path in a case of the report file: "delivery.lost"
+	Op       string // < <= > >= == !=
+	Limit    float64
+	Percent  bool // Limit is in percent of the metric's whole
+	Selector []Selector
+
+	metric metric
+}
+
+// Selector is one condition on a case: the param Key has one of the Values.
+type Selector struct {
+	Key    string
+	Values []string
+}
+
+// GateError says what is wrong with a gate: a usage error.
+type GateError struct {
+	Gate   string
+	Reason string
+}
+
+func (e *GateError) Error() string { return fmt.Sprintf("gate %q: %s", e.Gate, e.Reason) }
+
+// operators, longest first, so that <= is not taken for <.
+var operators = []string{"<=", ">=", "==", "!=", "<", ">"}
+
+// failPrefix marks rules whose expression states the failure, in results and gate files.
+const failPrefix = "fail if "
+
+// String is the rule as results of gates show it: "p99 < 5ms @ qos=1", or with
+// "fail if" before it.
+func (g Gate) String() string {
+	if g.FailIf {
+		return failPrefix + g.Text
+	}
+	return g.Text
+}
+
+// ParseGate parses METRIC OP VALUE [@ PARAM=VALUE ...]. With failIf the expression
+// states what fails ("p99 > 5ms"), without it what must hold ("p99 < 5ms"). VALUE
+// has a unit of the metric's dimension: times need one, 0 apart. Several values of
+// a param are separated by commas. Errors are a *GateError.
+func ParseGate(text string, failIf bool) (Gate, error) {
+	g := Gate{Text: strings.TrimSpace(text), FailIf: failIf}
+	if err := g.parse(); err != nil {
+		return Gate{}, &GateError{g.Text, err.Error()}
+	}
+	return g, nil
+}
+
+// parseRule parses a rule as String prints it.
+func parseRule(rule string) (Gate, error) {
+	rest, failIf := strings.CutPrefix(rule, failPrefix)
+	return ParseGate(rest, failIf)
+}
+
+// ReadGates reads a gate file: one rule a line, "#" before comments. Rules state
+// what must hold; with "fail if" before them, what fails. Errors name every bad line.
+func ReadGates(r io.Reader) ([]Gate, error) {
+	var gates []Gate
+	var bad []error
+	sc := bufio.NewScanner(r)
+	for n := 1; sc.Scan(); n++ {
+		line := strings.TrimSpace(sc.Text())
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if line, _, _ = strings.Cut(line, " #"); strings.TrimSpace(line) == "" {
+			continue
+		}
+		g, err := parseRule(strings.TrimSpace(line))
+		if err != nil {
+			bad = append(bad, fmt.Errorf("line %d: %w", n, err))
+			continue
+		}
+		gates = append(gates, g)
+	}
+	if err := sc.Err(); err != nil {
+		bad = append(bad, err)
+	}
+	if len(gates) == 0 && len(bad) == 0 {
+		bad = append(bad, errors.New("no gate in it"))
+	}
+	return gates, errors.Join(bad...)
+}
+
+func (g *Gate) parse() error {
+	expr, selector, selected := strings.Cut(g.Text, "@")
+	name, value, err := g.split(expr)
+	if err != nil {
+		return err
+	}
+	m, ok := findMetric(name)
+	if !ok {
+		return fmt.Errorf("unknown metric %q%s", name, hint(name, MetricNames()))
+	}
+	g.metric, g.Metric = m, m.path
+	if g.Limit, g.Percent, err = parseLimit(value, m); err != nil {
+		return err
+	}
+	if selected {
+		g.Selector, err = parseSelector(selector)
+	}
+	return err
+}
+
+// split cuts an expression at its operator.
+func (g *Gate) split(expr string) (name, value string, err error) {
+	at := strings.IndexAny(expr, "<>=!")
+	if at < 0 {
+		return "", "", errors.New("no operator in it: write METRIC OP VALUE, as in p99 < 5ms")
+	}
+	i := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(expr[at:], op) })
+	if i < 0 {
+		return "", "", fmt.Errorf("%q is no operator: use one of %s", strings.TrimSpace(expr[at:min(at+2, len(expr))]), strings.Join(operators, " "))
+	}
+	g.Op = operators[i]
+	name, value = strings.TrimSpace(expr[:at]), strings.TrimSpace(expr[at+len(g.Op):])
+	switch {
+	case name == "":
+		return "", "", errors.New("no metric before the operator")
+	case value == "":
+		return "", "", errors.New("no value behind the operator")
+	}
+	return name, value, nil
+}
+
+// parseSelector reads "qos=1 payload=8192", or a case id.
+func parseSelector(text string) ([]Selector, error) {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '/' })
+	if len(words) == 0 {
+		return nil, errors.New("nothing behind @: write @ PARAM=VALUE, or leave it out")
+	}
+	var list []Selector
+	for _, w := range words {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok || key == "" || value == "" {
+			return nil, fmt.Errorf("%q is not PARAM=VALUE", w)
+		}
+		values := []string{unescaped(value)}
+		if strings.Contains(value, ",") {
+			for v := range strings.SplitSeq(value, ",") {
+				values = append(values, unescaped(v))
+			}
+		}
+		list = append(list, Selector{unescaped(key), values})
+	}
+	return list, nil
+}
+
+func (g Gate) selects(params []Param) bool {
+	for _, s := range g.Selector {
+		if !slices.ContainsFunc(params, s.match) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s Selector) match(p Param) bool {
+	return p.Key == s.Key && slices.ContainsFunc(s.Values, func(v string) bool { return sameValue(v, p.Value) })
+}
+
+// sameValue compares values of params: 8KiB is 8192.
+func sameValue(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := parseSize(a)
+	y, errY := parseSize(b)
+	return errX == nil && errY == nil && x == y
+}
+
+// Check returns a *GateError where the selector of g matches none of the cases
+// that will run: a gate that looks at nothing must not pass.
+func (g Gate) Check(cases [][]Param) error {
+	if len(g.Selector) == 0 || slices.ContainsFunc(cases, g.selects) {
+		return nil
+	}
+	for _, s := range g.Selector {
+		keys, values := map[string]bool{}, map[string]bool{}
+		for _, params := range cases {
+			for _, p := range params {
+				keys[p.Key] = true
+				if p.Key == s.Key {
+					values[p.Value] = true
+				}
+			}
+		}
+		switch {
+		case !keys[s.Key]:
+			return &GateError{g.Text, fmt.Sprintf("no case has a param %q%s", s.Key, hint(s.Key, sortedKeys(keys)))}
+		case !slices.ContainsFunc(sortedKeys(values), func(v string) bool { return s.match(Param{s.Key, v}) }):
+			return &GateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", s.Key, s.Values[0], strings.Join(sortedKeys(values), ", "))}
+		}
+	}
+	return &GateError{g.Text, "no case matches all of its selector: name fewer params"}
+}
+
+// Evaluate applies g to the cases of r that it selects: one result each, or one
+// failure where it selects none. A value that does not exist fails the gate.
+func (g Gate) Evaluate(r *Report) []GateResult {
+	var results []GateResult
+	for i := range r.Cases {
+		if c := &r.Cases[i]; g.selects(c.Params) {
+			results = append(results, g.evaluate(c))
+		}
+	}
+	if len(results) == 0 {
+		results = append(results, GateResult{Rule: g.String(), Limit: g.Limit, Message: "no case was measured that it selects"})
+	}
+	return results
+}
+
+func (g Gate) evaluate(c *Case) GateResult {
+	res := GateResult{Rule: g.String(), Case: c.ID, Limit: g.Limit, Value: g.value(c)}
+	if res.Value == nil {
+		res.Message = g.Metric + " does not exist for this case, so the gate cannot pass"
+		return res
+	}
+	holds := compareOp(*res.Value, g.Op, g.Limit)
+	res.Passed = holds != g.FailIf
+	if !res.Passed {
+		res.Message = fmt.Sprintf("%s is %s", g.Metric, g.format(*res.Value))
+	}
+	return res
+}
+
+// value is the metric of c in the unit of the limit, nil where it does not exist.
+func (g Gate) value(c *Case) *float64 {
+	v := g.metric.of(c)
+	if v == nil || !g.Percent {
+		return v
+	}
+	whole := metrics()[g.metric.whole].of(c)
+	if whole == nil || *whole <= 0 {
+		return nil
+	}
+	p := 100 * *v / *whole
+	return &p
+}
+
+func compareOp(v float64, op string, limit float64) bool {
+	switch op {
+	case "<":
+		return v < limit
+	case "<=":
+		return v <= limit
+	case ">":
+		return v > limit
+	case ">=":
+		return v >= limit
+	case "==":
+		return v == limit
+	}
+	return v != limit
+}
+
+func (g Gate) format(v float64) string {
+	switch {
+	case g.Percent:
+		return fmt.Sprintf("%.6g %%", v)
+	case g.metric.dim == DimTime:
+		return FormatNS(v)
+	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
+		return FormatInt(int64(v))
+	}
+	return FormatFloat(v, 2)
+}

@@ -1,0 +1,121 @@
+package result
+
+import (
+	"math"
+	"sort"
+)
+
+// maxImpliedN bounds the search: beyond, Error over StdDev changes by less than
+// any table prints.
+const maxImpliedN = 1_000_000
+
+// ImpliedN is how many iterations a row rests on: Error over StdDev is t(0.9995,
+// n-1)/sqrt(n), which no two n share. Rounding leaves the range Low..High, in
+// which Best fits best; Low above High: no n fits. Zero where nothing follows.
+type ImpliedN struct{ Best, Low, High int }
+
+func (n ImpliedN) known() bool { return n.Best != 0 }
+
+// holds reports whether n fits.
+func (n ImpliedN) holds(m int) bool { return n.known() && n.Low <= m && m <= n.High }
+
+// impliedN takes n from the Error and StdDev of c, as they were rounded.
+func (c *Cell) impliedN() ImpliedN {
+	s := &c.Summary
+	if s.ErrorNS == nil || s.StdDevNS == nil || *s.ErrorNS <= 0 || *s.StdDevNS <= 0 {
+		return ImpliedN{}
+	}
+	e, sd := *s.ErrorNS, *s.StdDevNS
+	// Numbers that were not printed are exact but for the last bits.
+	he, hs := e*1e-12, sd*1e-12
+	if p, ok := c.Printed["Error"]; ok {
+		he = p.Half
+	}
+	if p, ok := c.Printed["StdDev"]; ok {
+		hs = p.Half
+	}
+	low := nBelow((e + he) / math.Max(sd-hs, math.SmallestNonzeroFloat64))
+	high := nBelow((e-he)/(sd+hs)) - 1
+	if marginPerDeviation(high+1) == (e-he)/(sd+hs) {
+		high++
+	}
+	best := nBelow(e / sd)
+	if best > 2 && marginPerDeviation(best-1)-e/sd < e/sd-marginPerDeviation(best) {
+		best--
+	}
+	return ImpliedN{Best: best, Low: low, High: high}
+}
+
+// nBelow is the smallest n whose Error over StdDev is at most r.
+func nBelow(r float64) int {
+	return 2 + sort.Search(maxImpliedN, func(i int) bool { return marginPerDeviation(i+2) <= r })
+}
+
+// marginPerDeviation is Error over StdDev of n values.
+func marginPerDeviation(n int) float64 {
+	if e := MarginOfError(1, n); e != nil {
+		return *e
+	}
+	return math.Inf(1)
+}
+
+// usualN is how many iterations the header states, or else the number that fits
+// the most rows; 0 where none does.
+func (in *Input) usualN() int {
+	if in.StatedN > 0 {
+		return in.StatedN
+	}
+	var all []ImpliedN
+	for i := range in.Cells {
+		if n := in.Cells[i].impliedN(); n.known() {
+			all = append(all, n)
+		}
+	}
+	usual, most := 0, 0
+	for _, candidate := range all {
+		fits := 0
+		for _, n := range all {
+			if n.holds(candidate.Best) {
+				fits++
+			}
+		}
+		if fits > most {
+			usual, most = candidate.Best, fits
+		}
+	}
+	return usual
+}
+
+// Stall is what a mean would hide if all of its spread came from few iterations.
+type Stall struct {
+	Count  int     // stalled iterations
+	OpNS   float64 // time per operation of each
+	MeanNS float64 // mean of the others, ns per operation
+}
+
+const (
+	// stallMedianMatch is how close the mean of the others must be to the median.
+	stallMedianMatch = 0.10
+	// stallShare bounds the stalled iterations: more of them are a mode, not a stall.
+	stallShare = 10
+)
+
+// HiddenStall decomposes a mean over n iterations with the standard deviation sd
+// into k equally long stalls and the rest: mean = m + k d/n and sd^2 = k (1 -
+// k/n) d^2 / (n-1), with the spread of the rest left out. The smallest k for which
+// m agrees with the median is the answer; ok is false where there is none, or
+// where sd is not above the mean, which needs no stall to explain.
+func HiddenStall(n int, mean, sd, median float64) (s Stall, ok bool) {
+	if n < outlierMinSamples || !(sd > unstableCV*mean) || !positive(median) {
+		return Stall{}, false
+	}
+	for k := 1; k <= max(1, n/stallShare); k++ {
+		share := float64(k) / float64(n)
+		d := sd * math.Sqrt(float64(n-1)/(float64(k)*(1-share)))
+		m := mean - d*share
+		if m > 0 && math.Abs(m-median) <= stallMedianMatch*median {
+			return Stall{Count: k, OpNS: m + d, MeanNS: m}, true
+		}
+	}
+	return Stall{}, false
+}

@@ -1,0 +1,168 @@
+package result
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// benchNamespace is the name under which this program writes its own cases; it
+// is no param of theirs.
+const benchNamespace = "Mqttload"
+
+// parseGoBench reads the Go benchmark format: "BenchmarkName/key=value-8 100
+// 123 ns/op ..." lines, several of a name being samples, and "key: value" lines
+// of configuration (Proposal: Go Benchmark Data Format, 2016). It returns nil
+// where no line is such a result.
+func parseGoBench(lines []string) (*Input, error) {
+	in := &Input{Format: FormatGoBench}
+	at := map[string]int{}
+	totals := map[string]float64{}
+	for _, line := range lines {
+		if key, value, ok := strings.Cut(line, ": "); ok && !strings.ContainsAny(key, " \t") {
+			in.configure(key, strings.TrimSpace(value))
+			continue
+		}
+		name, n, ns, err := benchLine(line)
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			continue
+		}
+		params, procs := benchParams(name)
+		id := CaseID(params)
+		i, seen := at[id]
+		if !seen {
+			i = len(in.Cells)
+			at[id] = i
+			in.Cells = append(in.Cells, Cell{ID: id, Params: params})
+		}
+		in.Cells[i].Samples = append(in.Cells[i].Samples, ns)
+		totals[id] += ns * n
+		in.Environment.GOMAXPROCS = procs
+	}
+	if len(in.Cells) == 0 {
+		return nil, nil
+	}
+	for i := range in.Cells {
+		c := &in.Cells[i]
+		mean := totals[c.ID] / float64(len(c.Samples))
+		c.IterationNS, c.Summary = &mean, summaryOf(c.Samples)
+		c.markStall()
+	}
+	return in, nil
+}
+
+func (in *Input) configure(key, value string) {
+	switch strings.ToLower(key) {
+	case "goos":
+		in.Environment.OS = value
+	case "goarch":
+		in.Environment.Arch = value
+	case "cpu":
+		in.Environment.CPU = value
+	}
+}
+
+// benchLine splits one line of results and returns its iterations and time per
+// operation; no name where it is another line, or one without a time.
+func benchLine(line string) (name string, n, ns float64, err error) {
+	fields := strings.Fields(line)
+	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+		return "", 0, 0, nil
+	}
+	n, err = strconv.ParseFloat(fields[1], 64)
+	if err != nil {
+		return "", 0, 0, nil // a line of log
+	}
+	for i := 2; i+1 < len(fields); i += 2 {
+		v, err := strconv.ParseFloat(fields[i], 64)
+		switch fields[i+1] {
+		case "sec/op":
+			v *= 1e9
+		case "ns/op":
+		default:
+			continue
+		}
+		if err != nil || !plausible(v) || !plausible(n) {
+			return "", 0, 0, notReport("%s: %s %s over %s iterations is no measurement", fields[0], fields[i], fields[i+1], fields[1])
+		}
+		return strings.TrimPrefix(fields[0], "Benchmark"), n, v, nil
+	}
+	return "", 0, 0, nil
+}
+
+func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
+
+// plausible reports whether v can be a time in ns that somebody measured; beyond,
+// sums of squares would leave the range of numbers.
+func plausible(v float64) bool { return v >= 1e-9 && v <= 1e18 }
+
+// benchParams splits "Publish/qos=1/payload=8192-8" into params and GOMAXPROCS,
+// which go test leaves out where it is 1; 0 where none is named.
+func benchParams(name string) ([]Param, int) {
+	procs := 0
+	if i := strings.LastIndexByte(name, '-'); i > 0 {
+		if p, err := strconv.Atoi(name[i+1:]); err == nil && p > 0 {
+			name, procs = name[:i], p
+		}
+	}
+	parts := strings.Split(name, "/")
+	var params []Param
+	if parts[0] != benchNamespace {
+		params = append(params, Param{Key: "name", Value: unescaped(parts[0])})
+	}
+	for i, part := range parts[1:] {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			key, value = "sub"+strconv.Itoa(i+1), part
+		}
+		params = append(params, Param{Key: unescaped(key), Value: unescaped(value)})
+	}
+	return params, procs
+}
+
+// unescaped is s without the escapes of CaseID; text that is none stays as it is.
+func unescaped(s string) string {
+	if u, err := unescapeID(s); err == nil {
+		return u
+	}
+	return s
+}
+
+// summaryOf is the time columns of Summarize for bare samples.
+func summaryOf(samples []float64) Summary {
+	s := Summary{N: len(samples)}
+	if len(samples) == 0 {
+		return s
+	}
+	xs := slices.Sorted(slices.Values(samples))
+	mean, median := Mean(xs), Quantile(xs, 0.5)
+	rate := 1e9 / mean
+	s.MeanNS, s.MedianNS, s.MinNS, s.MaxNS, s.ReqPerSec = &mean, &median, &xs[0], &xs[len(xs)-1], &rate
+	if s.StdDevNS = StdDev(xs); s.StdDevNS != nil {
+		s.ErrorNS = MarginOfError(*s.StdDevNS, len(xs))
+	}
+	return s
+}
+
+// markStall looks for an iteration that stood still among bare samples.
+func (c *Cell) markStall() {
+	if c.IterationNS == nil || len(c.Samples) == 0 {
+		return
+	}
+	operations := max(1, math.Round(*c.IterationNS/Mean(c.Samples)))
+	var its []Iteration
+	for i, x := range c.Samples {
+		it := Iteration{Stage: StageActual, Launch: 1, Index: i + 1, Operations: int64(operations), ElapsedNS: int64(x * operations)}
+		if i < len(c.Launches) {
+			it.Launch = c.Launches[i]
+		}
+		its = append(its, it)
+	}
+	if ws := stalled(Case{Iterations: its}, slices.Sorted(slices.Values(c.Samples))); len(ws) > 0 {
+		c.Stalled = &ws[0]
+	}
+}

@@ -1,0 +1,329 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// side is one cell with the inputs of a side pooled.
+type side struct {
+	id       string
+	params   []Param
+	value    string // of the param compared across
+	sources  []string
+	samples  []float64
+	launches int
+	parts    []Moments // of inputs without samples
+	printed  []Summary
+	latency  []Latency
+	delivery *Delivery
+	clients  *Clients
+	qos      int
+	windows  []int
+	perOp    []int
+	stalls   []Warning
+}
+
+// pair is a cell with its counterpart.
+type pair struct {
+	params     []Param
+	base, head *side
+}
+
+// sideSet is the cells of a side in the order they came.
+type sideSet struct {
+	keys  []string
+	cells map[string]*side
+}
+
+func (s *sideSet) at(key string) *side {
+	if s.cells == nil {
+		s.cells = map[string]*side{}
+	}
+	if s.cells[key] == nil {
+		s.cells[key] = &side{qos: -1}
+		s.keys = append(s.keys, key)
+	}
+	return s.cells[key]
+}
+
+// collect pools the cells of base and head; with a param to compare across, the
+// base files give both sides.
+func (c *comparer) collect(base, head []*Input) (sides [2]map[string]*sideSet, err error) {
+	for i, inputs := range [2][]*Input{base, head} {
+		sides[i] = map[string]*sideSet{}
+		for _, in := range inputs {
+			if err := c.pool(sides[i], in); err != nil {
+				return sides, err
+			}
+		}
+	}
+	return sides, nil
+}
+
+// pool adds the cells of one file to sets, which are by value of the param
+// compared across, "" without one.
+func (c *comparer) pool(sets map[string]*sideSet, in *Input) error {
+	seen := map[string]string{}
+	for i := range in.Cells {
+		cell := &in.Cells[i]
+		value, has := c.valueAcross(cell.Params)
+		if c.acrossKey != "" && !has {
+			continue
+		}
+		key := joinKey(cell.Params, c.ignored)
+		if other, twice := seen[value+"\n"+key]; twice {
+			return optionError("ignore", "without %s the cases %q and %q of %s are the same: compare them with across instead",
+				strings.Join(c.o.Ignore, ", "), other, cell.ID, in.Source)
+		}
+		seen[value+"\n"+key] = cell.ID
+		if sets[value] == nil {
+			sets[value] = &sideSet{}
+			c.order(value)
+		}
+		sets[value].at(key).add(cell, in, value)
+	}
+	return nil
+}
+
+// order makes the first value that comes the base, where none was named.
+func (c *comparer) order(value string) {
+	if c.acrossKey != "" && c.acrossValue == "" {
+		c.acrossValue = value
+	}
+}
+
+func (c *comparer) ignored(p Param) bool {
+	return slices.Contains(c.o.Ignore, p.Key) || c.acrossKey != "" && p.Key == c.acrossKey
+}
+
+func (c *comparer) valueAcross(params []Param) (string, bool) {
+	for _, p := range params {
+		if c.acrossKey != "" && (p.Key == c.acrossKey || canonicalParam(p).Key == c.acrossKey) {
+			return p.Value, true
+		}
+	}
+	return "", false
+}
+
+func (s *side) add(cell *Cell, in *Input, value string) {
+	if s.id == "" {
+		s.id, s.params, s.qos, s.value = cell.ID, cell.Params, cell.QoS(), value
+	}
+	s.sources = append(s.sources, in.Source)
+	s.samples = append(s.samples, cell.Samples...)
+	if len(cell.Samples) == 0 && cell.Summary.MeanNS != nil {
+		s.parts, s.printed = append(s.parts, cellMoments(cell)), append(s.printed, cell.Summary)
+	}
+	launches := slices.Clone(cell.Launches)
+	slices.Sort(launches)
+	s.launches += len(slices.Compact(launches))
+	s.latency = append(s.latency, cell.Latency)
+	if cell.Delivery != nil {
+		if s.delivery == nil {
+			s.delivery, s.clients = &Delivery{}, &Clients{}
+		}
+		s.delivery.Add(*cell.Delivery)
+		s.clients.add(cell.Clients)
+	}
+	s.windows, s.perOp = append(s.windows, cell.Window), append(s.perOp, cell.OperationsPerMessage)
+	if cell.Stalled != nil {
+		s.stalls = append(s.stalls, *cell.Stalled)
+	}
+}
+
+func (c *Clients) add(o *Clients) {
+	if o == nil {
+		return
+	}
+	c.Planned += o.Planned
+	c.Connected += o.Connected
+	c.Lost += o.Lost
+	c.Reconnects += o.Reconnects
+}
+
+// cellMoments are those of a summary.
+func cellMoments(cell *Cell) Moments {
+	m := Moments{N: cell.Summary.N, Mean: *cell.Summary.MeanNS}
+	if cell.Summary.StdDevNS != nil {
+		m.StdDev = *cell.Summary.StdDevNS
+	} else {
+		m.N = min(m.N, 1) // no spread, no test
+	}
+	return m
+}
+
+// measured reports whether any file has a number.
+func (s *side) measured() bool { return len(s.samples) > 0 || len(s.parts) > 0 }
+
+// moments pools samples and summaries exactly: sums and squares add.
+func (s *side) moments() Moments {
+	parts := slices.Clone(s.parts)
+	if len(s.samples) > 0 {
+		m := Moments{N: len(s.samples), Mean: Mean(s.samples)}
+		if sd := StdDev(s.samples); sd != nil {
+			m.StdDev = *sd
+		}
+		parts = append(parts, m)
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	n, sum, squares := 0, 0.0, 0.0
+	for _, p := range parts {
+		n += p.N
+		sum += float64(p.N) * p.Mean
+	}
+	if n == 0 {
+		return Moments{}
+	}
+	mean := sum / float64(n)
+	for _, p := range parts {
+		d := p.Mean - mean
+		squares += float64(max(p.N-1, 0))*p.StdDev*p.StdDev + float64(p.N)*d*d
+	}
+	return Moments{N: n, Mean: mean, StdDev: sqrtOver(squares, n-1)}
+}
+
+func (s *side) stats() SideStats {
+	if len(s.parts) == 0 {
+		sorted := slices.Sorted(slices.Values(s.samples))
+		mean, median := Mean(sorted), Quantile(sorted, 0.5)
+		rate := 1e9 / mean
+		return SideStats{s.value, len(sorted), s.launches, &mean, StdDev(sorted), &median, &rate}
+	}
+	m := s.moments()
+	st := SideStats{Value: s.value, N: m.N, Launches: s.launches, MeanNS: &m.Mean}
+	rate := 1e9 / m.Mean
+	st.Req = &rate
+	if m.N >= 2 {
+		st.StdDevNS = &m.StdDev
+	}
+	if len(s.parts) == 1 && len(s.samples) == 0 {
+		// Medians cannot be pooled; one stays what it was.
+		st.MedianNS = s.printed[0].MedianNS
+	}
+	return st
+}
+
+// unstableCV is the coefficient of variation from which few iterations make the
+// mean; 40 to 60 % is what short iterations of a garbage collected runtime have.
+const unstableCV = 1
+
+// unstable says why the numbers of s hang on few iterations; nil where they do not.
+func (s *side) unstable(name string) []string {
+	var why []string
+	for _, w := range s.stalls {
+		why = append(why, name+": "+w.Message)
+	}
+	m := s.moments()
+	if m.N >= 2 && m.Mean > 0 && m.StdDev > unstableCV*m.Mean && len(why) == 0 {
+		why = append(why, fmt.Sprintf("%s: StdDev is %.0f %% of Mean", name, 100*m.StdDev/m.Mean))
+	}
+	return why
+}
+
+// join finds the counterpart of every cell, and notes those without.
+func (c *comparer) join(sides [2]map[string]*sideSet) []pair {
+	if c.acrossKey == "" {
+		return c.joinSets(sides[0][""], sides[1][""], "")
+	}
+	base := sides[0][c.acrossValue]
+	var pairs []pair
+	for _, value := range sortedKeys(sides[0]) {
+		if value != c.acrossValue {
+			pairs = append(pairs, c.joinSets(base, sides[0][value], value)...)
+		}
+	}
+	if len(pairs) == 0 && len(c.out.Missing) == 0 {
+		c.out.Warnings = append(c.out.Warnings, Warning{
+			Code: CodeNoMatch, Message: fmt.Sprintf("there are not two values of %s to compare", c.acrossKey),
+			Hint: "run the cases with both values",
+		})
+	}
+	return pairs
+}
+
+func (c *comparer) joinSets(base, head *sideSet, value string) []pair {
+	if base == nil {
+		base = &sideSet{}
+	}
+	if head == nil {
+		head = &sideSet{}
+	}
+	var pairs []pair
+	for _, key := range base.keys {
+		b, h := base.cells[key], head.cells[key]
+		switch {
+		case h == nil:
+			c.missing(b, "head", value)
+		case !b.measured():
+			c.unmeasured(b, "base")
+		case !h.measured():
+			c.unmeasured(h, "head")
+		default:
+			pairs = append(pairs, pair{c.shown(b.params), b, h})
+		}
+	}
+	for _, key := range head.keys {
+		if base.cells[key] == nil {
+			c.missing(head.cells[key], "base", value)
+		}
+	}
+	if len(pairs) == 0 {
+		c.noMatch(base, head)
+	}
+	return pairs
+}
+
+// shown are the params of a compared cell: without what was not compared.
+func (c *comparer) shown(params []Param) []Param {
+	return slices.DeleteFunc(slices.Clone(params), func(p Param) bool {
+		return c.ignored(p) || c.ignored(canonicalParam(p))
+	})
+}
+
+func (c *comparer) missing(s *side, where, value string) {
+	reason := "not in " + where
+	if value != "" {
+		reason = fmt.Sprintf("no counterpart for %s=%s", c.acrossKey, value)
+	}
+	c.out.Missing = append(c.out.Missing, MissingCell{s.id, where, reason})
+}
+
+func (c *comparer) unmeasured(s *side, where string) {
+	c.out.Missing = append(c.out.Missing, MissingCell{s.id, where, "nothing was measured in " + where})
+}
+
+// noMatch explains why no cell has a counterpart, mostly a param of one side only.
+func (c *comparer) noMatch(base, head *sideSet) {
+	w := Warning{Code: CodeNoMatch, Message: "no case of one side is on the other", Hint: "compare runs of the same cases"}
+	b, h := base.paramKeys(), head.paramKeys()
+	var only []string
+	for _, k := range sortedKeys(b) {
+		if !h[k] {
+			only = append(only, k+" (base)")
+		}
+	}
+	for _, k := range sortedKeys(h) {
+		if !b[k] {
+			only = append(only, k+" (head)")
+		}
+	}
+	if len(only) > 0 {
+		w.Message += ": only one has " + strings.Join(only, ", ")
+		w.Hint = "leave params of one side out with --ignore"
+	}
+	c.out.Warnings = append(c.out.Warnings, w)
+}
+
+func (s *sideSet) paramKeys() map[string]bool {
+	keys := map[string]bool{}
+	for _, cell := range s.cells {
+		for _, p := range cell.params {
+			keys[canonicalParam(p).Key] = true
+		}
+	}
+	return keys
+}
