@@ -52,8 +52,8 @@ const (
 func gridX(k int) float64 { return math.Pow(10, float64(k)/ticksPerDecade) }
 
 // chartsOf joins the cases of all reports by their params.
-func chartsOf(reports []*result.Report) (*charts, error) {
-	ch := &charts{Reports: runLabels(reports), Cases: []chartCase{}}
+func chartsOf(reports []*result.Report, labels []string) (*charts, error) {
+	ch := &charts{Reports: labels, Cases: []chartCase{}}
 	index, all := map[string]int{}, []result.Case{}
 	for i, r := range reports {
 		for _, c := range r.Cases {

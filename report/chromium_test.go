@@ -95,17 +95,24 @@ func TestHTMLInChromium(t *testing.T) {
 	for name, c := range map[string]struct {
 		reports []*result.Report
 		drawn   int
+		outcome *result.Comparison
 	}{
-		"matrix":     {[]*result.Report{timed}, 5},
-		"comparison": {[]*result.Report{timed, partialReport()}, 5},
-		"partial":    {[]*result.Report{partialReport()}, 3},
-		"spiteful":   {[]*result.Report{spitefulReport(), hostileReport()}, 3},
-		"hostile":    {[]*result.Report{hostileReport()}, 3},
-		"empty":      {[]*result.Report{blank()}, 0},
+		"matrix":   {[]*result.Report{timed}, 5, nil},
+		"overlay":  {[]*result.Report{timed, partialReport()}, 5, nil},
+		"compared": {[]*result.Report{timed, matrixReport()}, 5, compared()},
+		"tables":   {nil, 0, spitefulComparison()},
+		"partial":  {[]*result.Report{partialReport()}, 3, nil},
+		"spiteful": {[]*result.Report{spitefulReport(), hostileReport()}, 3, nil},
+		"empty":    {[]*result.Report{blank()}, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var page bytes.Buffer
-			if err := HTML(&page, c.reports...); err != nil {
+			err := HTML(&page, c.reports...)
+			if c.outcome != nil {
+				page.Reset()
+				err = HTMLComparison(&page, c.outcome, c.reports...)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			dom, log, asked := (&browser{program: program, page: page.Bytes()}).open(t)

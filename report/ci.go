@@ -71,6 +71,42 @@ func ErrorLines(r *result.Report) (lines []string) {
 	return lines
 }
 
+// ComparisonSummary is c as markdown for a step summary, as StepSummary.
+func ComparisonSummary(c *result.Comparison) string {
+	head := fmt.Sprintf("### ✅ mqttload comparison: %s\n", headline(c))
+	if !c.Complete() || c.Regressions() > 0 {
+		head = strings.Replace(head, "✅", "❌", 1)
+	}
+	var b bytes.Buffer
+	if err := comparisonMarkdown(&b, c); err != nil {
+		return head + "\n" + markdownCell(err.Error()) + "\n"
+	}
+	if len(head)+b.Len() < maxSummary {
+		return head + "\n" + b.String()
+	}
+	return head + fmt.Sprintf("\nThe table of %s is too long for a step summary: read the comparison itself.\n", counted(len(c.Cells), "cell"))
+}
+
+// ComparisonErrorLines are workflow commands as ErrorLines are: for every
+// regression, every cell without a counterpart, and for no cell at all.
+func ComparisonErrorLines(c *result.Comparison) (lines []string) {
+	add := func(kind, text string) {
+		lines = append(lines, "::error title="+commandProperty("mqttload: "+kind)+"::"+commandData(text))
+	}
+	if len(c.Cells) == 0 {
+		add("not compared", headline(c))
+	}
+	for i := range c.Cells {
+		if x := &c.Cells[i]; x.Regression {
+			add("regression", x.ID+": "+regressionText(x))
+		}
+	}
+	for _, m := range c.Missing {
+		add("not compared", m.ID+": not in "+m.Side+": "+m.Reason)
+	}
+	return lines
+}
+
 // commandData and commandProperty escape as GitHub's toolkit does (actions/toolkit,
 // packages/core/src/command.ts), so that no name starts a command of its own.
 func commandData(s string) string {

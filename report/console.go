@@ -189,7 +189,11 @@ func gateLines(gates []result.GateResult) (lines []string) {
 		if g.Value != nil {
 			value = gateNumber(*g.Value)
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s  (%s is %s)", verdict, Plain(g.Rule), Plain(g.Case), value))
+		found := Plain(g.Case) + " is " + value
+		if g.Message != "" {
+			found = joined(": ", g.Case, g.Message)
+		}
+		lines = append(lines, fmt.Sprintf("  %s  %s  (%s)", verdict, Plain(g.Rule), found))
 	}
 	return lines
 }

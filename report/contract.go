@@ -67,6 +67,9 @@ func strayGates(r *result.Report) (fs []finding) {
 }
 
 func gateText(g result.GateResult) string {
+	if g.Message != "" {
+		return fmt.Sprintf("gate %s failed: %s", g.Rule, g.Message)
+	}
 	if g.Value == nil {
 		return fmt.Sprintf("gate %s failed: the value does not exist", g.Rule)
 	}

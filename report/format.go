@@ -32,11 +32,14 @@ var writers = []writer{
 	{"html", nil, []string{".html", ".htm"}, func(w io.Writer, r *result.Report) error { return HTML(w, r) }},
 }
 
-// FormatError says that no format has the name Name.
-type FormatError struct{ Name string }
+// FormatError says that no format of those in Known has the name Name.
+type FormatError struct {
+	Name  string
+	Known []string
+}
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("unknown format %q: use one of %s", e.Name, strings.Join(Formats(), ", "))
+	return fmt.Sprintf("unknown format %q: use one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
 // Formats returns the names of all formats, the console's first.
@@ -56,7 +59,7 @@ func FormatName(name string) (string, error) {
 			return f.name, nil
 		}
 	}
-	return "", &FormatError{Name: name}
+	return "", &FormatError{Name: name, Known: Formats()}
 }
 
 // FormatOf returns the format that the name of a file means, by its extension:

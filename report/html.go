@@ -37,14 +37,14 @@ type page struct {
 // least one report is needed. Errors are those of damaged histograms, naming the
 // case, and of w.
 func HTML(w io.Writer, reports ...*result.Report) error {
-	return writePage(w, nil, reports)
-}
-
-func writePage(w io.Writer, c *htmlComparison, reports []*result.Report) error {
 	if len(reports) == 0 {
 		return fmt.Errorf("write html: no report")
 	}
-	charts, err := chartsOf(reports)
+	return writePage(w, nil, reports, runLabels(reports))
+}
+
+func writePage(w io.Writer, c *htmlComparison, reports []*result.Report, labels []string) error {
+	charts, err := chartsOf(reports, labels)
 	if err != nil {
 		return fmt.Errorf("write html: %w", err)
 	}

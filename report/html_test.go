@@ -102,7 +102,8 @@ func TestChartsOverlay(t *testing.T) {
 	base, head := matrixReport(), matrixReport()
 	base.Run.ID, head.Run.ID = "b1", "h1"
 	head.Cases = append(head.Cases[2:], newCase(params("qos", "9"), 3, 1000, 5000))
-	ch, err := chartsOf([]*result.Report{base, head})
+	reports := []*result.Report{base, head}
+	ch, err := chartsOf(reports, runLabels(reports))
 	if err != nil {
 		t.Fatal(err)
 	}

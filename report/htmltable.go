@@ -101,7 +101,7 @@ func ledgerTable(r *result.Report) htmlTable {
 }
 
 func gateTable(gates []result.GateResult) htmlTable {
-	h := htmlTable{Label: "gates", Columns: append(names(false, "verdict", "gate", "case"), names(true, "value")...)}
+	h := htmlTable{Label: "gates", Columns: append(names(false, "verdict", "gate", "case"), htmlColumn{Name: "value", Number: true}, htmlColumn{Name: "found"})}
 	for _, g := range gates {
 		verdict, value := htmlCell{"FAILED", classBad}, NA
 		if g.Passed {
@@ -110,7 +110,7 @@ func gateTable(gates []result.GateResult) htmlTable {
 		if g.Value != nil {
 			value = gateNumber(*g.Value)
 		}
-		h.Rows = append(h.Rows, []htmlCell{verdict, cell(g.Rule), cell(g.Case), figure(value)})
+		h.Rows = append(h.Rows, []htmlCell{verdict, cell(g.Rule), cell(g.Case), figure(value), wide(g.Message)})
 	}
 	return h
 }

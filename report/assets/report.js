@@ -94,18 +94,18 @@ function join(tables) {
   return tables.length ? uPlot.join(tables) : [[]];
 }
 
-const hdrScales = {x: {time: false, distr: 3, range: (u, min, max) => [1, Math.max(max || 1, 10)]}, y: {distr: 3}};
+const hdrScales = {x: {time: false, distr: 3, range: (u, min, max) => min == null ? [1, 10] : [min, max > min ? max : min * 10]}, y: {distr: 3}};
 
 function hdrAxes() {
   return [
-    axis(percentile, {splits: u => powers(u.scales.x.max), filter: (u, splits) => thinned(splits, u.bbox.width / devicePixelRatio)}),
+    axis(percentile, {splits: u => powers(u.scales.x.min, u.scales.x.max), filter: (u, splits) => thinned(splits, u.bbox.width / devicePixelRatio)}),
     axis(time, {size: 66, filter: (u, splits) => splits.map(v => Math.abs(Math.log10(v) % 1) < 1e-6 ? v : null)}),
   ];
 }
 
-function powers(max) {
+function powers(min, max) {
   const list = [];
-  for (let x = 1; x <= max * 1.0001; x *= 10) list.push(x);
+  for (let x = 1; x <= max * 1.0001; x *= 10) if (x >= min * 0.9999) list.push(x);
   return list;
 }
 
