@@ -44,7 +44,7 @@ func (c *caseRun) launch(ctx context.Context, n int) error {
 		o.LaunchStart(c.Case, c.index, n)
 	}
 	err := c.iterate(ctx, n)
-	if err != nil {
+	if err != nil && !interrupted(ctx, err) {
 		c.failed = true
 		c.errs.add(kindOf(err), reasonOf(err), err.Error())
 	}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,11 +19,27 @@ import (
 // connectError is a connection that did not come about.
 type connectError struct {
 	url string
+	tls bool
 	err error
 }
 
-func (e *connectError) Error() string { return fmt.Sprintf("connect %s: %s", e.url, causeOf(e.err)) }
+func (e *connectError) Error() string { return fmt.Sprintf("connect %s: %s", e.url, e.cause()) }
 func (e *connectError) Unwrap() error { return e.err }
+
+// cause says why, and what a broker that just hangs up may mean by it: one that
+// wants TLS takes a plain CONNECT for garbage, and one that wants a client
+// certificate says so only after the handshake, if it is heard at all.
+func (e *connectError) cause() string {
+	gone := errors.Is(e.err, mqtt.ErrNoConnack) || errors.Is(e.err, syscall.ECONNRESET) || errors.Is(e.err, syscall.EPIPE)
+	cause := causeOf(e.err)
+	switch {
+	case gone && e.tls:
+		return cause + "; after the TLS handshake this is how a server refuses a missing or unknown client certificate"
+	case gone:
+		return cause + "; does this port speak TLS?"
+	}
+	return cause
+}
 
 // tlsError is a handshake that failed.
 type tlsError struct{ err error }
@@ -37,11 +54,15 @@ func causeOf(err error) string {
 	var dns *net.DNSError
 	var te *tlsError
 	var sys syscall.Errno
+	var alert tls.AlertError
 	switch {
 	case errors.Is(err, errConnectTimeout):
 		return errConnectTimeout.Error()
 	case errors.As(err, &te):
 		return te.Error()
+	case errors.As(err, &alert):
+		// TLS 1.3: what the server thinks of our certificate comes after the handshake.
+		return tlsconf.Explain(err)
 	case errors.As(err, &dns):
 		return fmt.Sprintf("cannot resolve %q: no such host", dns.Name)
 	case errors.As(err, &op) && errors.As(op.Err, &sys):
@@ -60,6 +81,7 @@ func kindOf(err error) string {
 	var limit *mqtt.LimitError
 	var proto *mqtt.ProtocolError
 	var te *tlsError
+	var alert tls.AlertError
 	switch {
 	case errors.As(err, &refused):
 		return "connack"
@@ -69,7 +91,7 @@ func kindOf(err error) string {
 		return "limit"
 	case errors.As(err, &proto):
 		return "protocol"
-	case errors.As(err, &te):
+	case errors.As(err, &te), errors.As(err, &alert):
 		return "tls"
 	case errors.Is(err, ErrAllLost):
 		return "disconnect"
@@ -82,7 +104,7 @@ func kindOf(err error) string {
 func reasonOf(err error) string {
 	var c *connectError
 	if errors.As(err, &c) {
-		return causeOf(c.err)
+		return c.cause()
 	}
 	return err.Error()
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,5 +233,35 @@ func TestConnectedTellsTLS(t *testing.T) {
 	}
 	if len(o.told) != 2 || o.told[0].TLS != nil || o.told[1].TLS == nil || o.told[1].TLS.Version != "TLS 1.3" {
 		t.Errorf("%+v", o.told)
+	}
+}
+
+// TestRefusedAfterConnect: a broker that hangs up instead of answering is
+// explained by what it may have wanted.
+func TestRefusedAfterConnect(t *testing.T) {
+	bundle, err := tlsconf.ThrowAway(nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	noCert := bundle.ClientOptions()
+	noCert.CertPEM, noCert.KeyPEM = nil, nil
+	for name, tt := range map[string]struct {
+		server    *tls.Config
+		transport scenarios.Transport
+		scheme    string
+		want      string
+	}{
+		"no client certificate":    {bundle.MutualServerConfig(), scenarios.TLS, "mqtts", "client certificate"},
+		"plain client, TLS server": {bundle.ServerConfig(), scenarios.TCP, "mqtt", "TLS"},
+	} {
+		c := testCase(0, 10, packet.V5)
+		c.Transport, c.TLS = tt.transport, noCert
+		cases := []scenarios.Case{c}
+		serve(t, cases, tt.server)
+		cases[0].Target.URLs[0].Scheme = tt.scheme
+		_, err := load.New(load.Config{RunID: "r1"}).Run(t.Context(), cases)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !load.Unreachable(err) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -276,4 +277,30 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	})
+}
+
+// TestStalledForGood: once a broker has stopped, the run ends after one drain
+// time, not after one for each iteration that is left.
+func TestStalledForGood(t *testing.T) {
+	for qos := byte(0); qos <= 2; qos++ {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			f := &mqtttest.Fake{
+				Deliver: func(n int, p packet.Publish) []packet.Publish {
+					if n >= 2500 {
+						return nil
+					}
+					return keep(p)
+				},
+				Ack: func(n int, _ *packet.Publish) (packet.ReasonCode, bool) { return 0, n < 2500 },
+			}
+			r, err := against(t, f, func(c *scenarios.Case) { c.QoS, c.Load.Messages, c.Load.Iterations = qos, 1000, 15 })
+			if !errors.Is(err, load.ErrNothingReceived) {
+				t.Errorf("QoS %d: %v", qos, err)
+			}
+			if d := time.Since(began); d > 12*time.Second || len(r.Iterations) > 4 {
+				t.Errorf("QoS %d: took %s for %d iterations", qos, d, len(r.Iterations))
+			}
+		})
+	}
 }

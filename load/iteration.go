@@ -60,7 +60,7 @@ func (it *iteration) run(ctx context.Context) error {
 		r.ElapsedNS = it.lastProgress(streams) - it.start
 	}
 	it.account(streams, &r, before)
-	return it.verdict(ctx, streams, r)
+	return it.verdict(ctx, r)
 }
 
 // alive are the streams whose connections both stand.
@@ -213,15 +213,19 @@ func (c *caseRun) used(before, after usage) {
 }
 
 // verdict decides whether going on makes sense.
-func (it *iteration) verdict(ctx context.Context, streams []*stream, r result.Iteration) error {
+func (it *iteration) verdict(ctx context.Context, r result.Iteration) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if r.Sent > 0 && r.Received == 0 {
-		if r.Stalled {
-			return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, r.Sent, it.Load.Drain)
-		}
-		return fmt.Errorf("%w: %d messages were sent before the connections were lost", ErrNothingReceived, r.Sent)
+	if r.Received > 0 || r.Sent == 0 && !r.Stalled {
+		return nil
 	}
-	return nil
+	switch {
+	case !r.Stalled:
+		return fmt.Errorf("%w: %d messages were sent before the connections were lost", ErrNothingReceived, r.Sent)
+	case r.Sent == 0:
+		// The window is full of what an earlier iteration has sent.
+		return fmt.Errorf("%w: nothing could be sent or received for %s", ErrNothingReceived, it.Load.Drain)
+	}
+	return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, r.Sent, it.Load.Drain)
 }

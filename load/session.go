@@ -135,7 +135,7 @@ func (s *session) connectAll(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	return s.judge(errs)
+	return s.judge(ctx, errs)
 }
 
 // hopeless: as many connections as are made at a time have failed and none has
@@ -143,7 +143,7 @@ func (s *session) connectAll(ctx context.Context) error {
 func (s *session) hopeless() bool { return s.connected.Load() == 0 && s.failed.Load() >= dialParallel }
 
 // judge counts the connections; a stream without both ends is dead.
-func (s *session) judge(errs []error) error {
+func (s *session) judge(ctx context.Context, errs []error) error {
 	var first error
 	alive := len(s.streams)
 	for i, err := range errs {
@@ -154,7 +154,7 @@ func (s *session) judge(errs []error) error {
 		}
 		if first == nil {
 			first = err
-		} else if err != errNotTried {
+		} else if err != errNotTried && !interrupted(ctx, err) {
 			s.errs.add(kindOf(err), reasonOf(err), err.Error())
 		}
 		for _, st := range []*stream{s.members[i].pub, s.members[i].sub} {
@@ -163,11 +163,16 @@ func (s *session) judge(errs []error) error {
 			}
 		}
 	}
-	if first == nil || alive == 0 {
+	if first == nil || alive == 0 || interrupted(ctx, first) {
 		return first
 	}
 	s.errs.add(kindOf(first), reasonOf(first), first.Error())
 	return nil
+}
+
+// interrupted reports whether err is only that the run was told to end.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
 // join connects one member and subscribes it.
@@ -181,7 +186,7 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 	d := s.dialer(i)
 	client, err := mqtt.Connect(ctx, s.clientConfig(i, m, d))
 	if err != nil {
-		return &connectError{d.url.String(), err}
+		return &connectError{d.url.String(), d.conf != nil, err}
 	}
 	m.client = client
 	s.learn(client, d)
