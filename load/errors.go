@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -54,13 +53,12 @@ func causeOf(err error) string {
 	var dns *net.DNSError
 	var te *tlsError
 	var sys syscall.Errno
-	var alert tls.AlertError
 	switch {
 	case errors.Is(err, errConnectTimeout):
 		return errConnectTimeout.Error()
 	case errors.As(err, &te):
 		return te.Error()
-	case errors.As(err, &alert):
+	case isAlert(err):
 		// TLS 1.3: what the server thinks of our certificate comes after the handshake.
 		return tlsconf.Explain(err)
 	case errors.As(err, &dns):
@@ -73,6 +71,13 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
+// isAlert reports whether err is a TLS alert of the broker. crypto/tls gives it
+// no exported type outside of QUIC, only this operation.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
+
 // kindOf and reasonOf classify a failure so that the same fault of many
 // clients is counted under one name.
 func kindOf(err error) string {
@@ -81,7 +86,6 @@ func kindOf(err error) string {
 	var limit *mqtt.LimitError
 	var proto *mqtt.ProtocolError
 	var te *tlsError
-	var alert tls.AlertError
 	switch {
 	case errors.As(err, &refused):
 		return "connack"
@@ -91,7 +95,7 @@ func kindOf(err error) string {
 		return "limit"
 	case errors.As(err, &proto):
 		return "protocol"
-	case errors.As(err, &te), errors.As(err, &alert):
+	case errors.As(err, &te), isAlert(err):
 		return "tls"
 	case errors.Is(err, ErrAllLost):
 		return "disconnect"
