@@ -227,20 +227,35 @@ func compress(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// WriteFile puts b at path as Write does; the error is that of the system call.
+// ErrOpenFile says that a path stands for a file that a process has open, as
+// /dev/stdout does. Replacing it would take the device's name away from everybody.
+var ErrOpenFile = errors.New("stands for an open file of a process: write to - for standard output")
+
+// WriteFile puts b at path as Write does; the error is that of the system
+// call. An existing file keeps its permissions, a new one gets 0644 less the
+// umask; a symbolic link is replaced, not followed.
 func WriteFile(path string, b []byte) error {
 	info, err := os.Stat(path)
+	mode := fs.FileMode(fileMode)
 	switch {
 	case err == nil && info.IsDir():
 		return errors.New("is a directory")
 	case err == nil && !info.Mode().IsRegular():
 		return writeThrough(path, b)
+	case standsForOpenFile(path):
+		return ErrOpenFile
+	case err == nil:
+		mode = info.Mode().Perm()
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	tmp, err := createTemp(path, mode)
 	if err != nil {
 		return err
 	}
-	if err := fill(tmp, b); err != nil {
+	if info != nil {
+		// The umask does not count for what was there before.
+		err = tmp.Chmod(mode)
+	}
+	if err := errors.Join(err, fill(tmp, b)); err != nil {
 		os.Remove(tmp.Name())
 		return err
 	}
@@ -252,12 +267,39 @@ func WriteFile(path string, b []byte) error {
 	return nil
 }
 
+// standsForOpenFile reports whether path is a name below /dev or /proc, or a
+// link to one, such as /dev/stdout while that is redirected to a file.
+func standsForOpenFile(path string) bool {
+	names := []string{path}
+	if to, err := os.Readlink(path); err == nil {
+		names = append(names, to)
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		names = append(names, dir+"/")
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, "/proc/") || strings.HasPrefix(n, "/dev/fd/") || strings.HasPrefix(n, "/dev/std") {
+			return true
+		}
+	}
+	return false
+}
+
+// createTemp makes a new file beside path; unlike os.CreateTemp's its mode is
+// subject to the umask.
+func createTemp(path string, mode fs.FileMode) (*os.File, error) {
+	for try := 0; ; try++ {
+		name := fmt.Sprintf(".%s.%d.%d.tmp", filepath.Base(path), os.Getpid(), try)
+		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if !errors.Is(err, fs.ErrExist) || try == 1000 {
+			return f, err
+		}
+	}
+}
+
 // fill writes b to f, makes it durable and closes it in every case.
 func fill(f *os.File, b []byte) error {
 	_, err := f.Write(b)
-	if err == nil {
-		err = f.Chmod(fileMode)
-	}
 	if err == nil {
 		err = f.Sync()
 	}

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -278,4 +279,45 @@ func FuzzDecode(f *testing.F) {
 			Analyze(c)
 		}
 	})
+}
+
+func TestWriteKeepsPermissions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.json")
+	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v %v, want 0600", info.Mode(), err)
+	}
+}
+
+// TestWriteLeavesDevicesAlone: /dev/stdout is a link to an open file, which may
+// be a regular one; replacing the link would break it for everybody.
+func TestWriteLeavesDevicesAlone(t *testing.T) {
+	dir := t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "redirected"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	link := filepath.Join(dir, "stdout")
+	target := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
+	if _, err := os.Stat(target); err != nil {
+		t.Skipf("no %s here: %v", target, err)
+	}
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, target} {
+		if err := WriteFile(path, []byte("x")); !errors.Is(err, ErrOpenFile) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if to, err := os.Readlink(link); err != nil || to != target {
+		t.Errorf("the link is %q %v", to, err)
+	}
 }
