@@ -83,12 +83,19 @@ func date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
 func explainAuthority(err error, unknown x509.UnknownAuthorityError) string {
 	c := unknown.Cert
+	var verify *tls.CertificateVerificationError
+	chain := errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 1
 	switch {
 	case c == nil:
 		return "server certificate is signed by an unknown authority: give its CA with --cafile"
 	case strings.Contains(err.Error(), "candidate authority"):
 		return fmt.Sprintf("server certificate is signed by a CA with the name %q but another key than the one trusted: "+
 			"give the right CA with --cafile", c.Issuer.CommonName)
+	// Of a server that sends its chain, crypto/x509 names the certificate at
+	// the top, which is not the server's.
+	case chain && !verify.UnverifiedCertificates[0].Equal(c):
+		return fmt.Sprintf("server certificate %s is signed by an unknown authority (%q): give its CA with --cafile",
+			nameOf(verify.UnverifiedCertificates[0]), issuerOf(c))
 	case c.Issuer.String() == c.Subject.String():
 		return fmt.Sprintf("server certificate %s is self-signed by an unknown authority: give it with --cafile to trust it", nameOf(c))
 	}
@@ -144,6 +151,9 @@ var alerts = []struct{ text, cause string }{
 	{"remote error: tls: certificate required", "server requires a client certificate: give --cert and --key"},
 	{"remote error: tls: bad certificate", "server refused the client certificate, or requires one: give --cert and --key of a CA it trusts"},
 	{"remote error: tls: unknown certificate authority", "server does not know the CA of the client certificate: give one it trusts with --cert and --key"},
+	{"remote error: tls: unknown certificate", "server refused the client certificate: give one it accepts with --cert and --key"},
+	{"remote error: tls: unsupported certificate", "server does not take this kind of client certificate: it needs the extended key usage clientAuth and a key the server knows"},
+	{"remote error: tls: access denied", "server refused the client certificate's owner: give another with --cert and --key"},
 	{"remote error: tls: expired certificate", "server says the client certificate is expired: renew the one of --cert"},
 	{"remote error: tls: revoked certificate", "server says the client certificate is revoked: give another with --cert and --key"},
 	{"remote error: tls: protocol version not supported", "server speaks none of the TLS versions offered: widen --tls-min and --tls-max"},

@@ -53,8 +53,14 @@ func readAll(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
+	// Anything but a regular file may never end, or never begin.
+	switch mode := info.Mode(); {
+	case mode.IsDir():
 		return nil, errors.New("is a directory, not a file")
+	case mode&fs.ModeNamedPipe != 0:
+		return nil, errors.New("is a named pipe (FIFO): write its content to a file first")
+	case !mode.IsRegular():
+		return nil, errors.New("is a device or a socket, not a file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -78,7 +84,8 @@ func readCertificates(flag, path string) ([]*x509.Certificate, error) {
 }
 
 // readCertificateDir returns the certificates of all files in a directory;
-// files without any are passed over, as a CA directory holds CRLs and readmes.
+// files without any are passed over, as a CA directory holds CRLs and readmes,
+// and so are pipes and devices.
 func readCertificateDir(flag, dir string) ([]*x509.Certificate, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -134,16 +141,16 @@ func parseCertificates(flag, path string, data []byte) ([]*x509.Certificate, err
 // in the certificate's file.
 func readKeyPair(certFile, keyFile, passwordFile string) (tls.Certificate, error) {
 	var pair tls.Certificate
-	chain, err := readCertificates("--cert", certFile)
-	if err != nil {
-		return pair, err
-	}
+	chain, chainErr := readCertificates("--cert", certFile)
 	flag, path := "--key", keyFile
 	if keyFile == "" {
 		flag, path = "--cert", certFile
 	}
-	key, err := readKey(flag, path, passwordFile)
-	if err != nil {
+	if chainErr != nil && keyFile == "" {
+		return pair, chainErr // it would be said twice
+	}
+	key, keyErr := readKey(flag, path, passwordFile)
+	if err := errors.Join(chainErr, keyErr); err != nil {
 		return pair, err
 	}
 	public, ok := chain[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool })

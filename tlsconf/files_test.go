@@ -75,6 +75,20 @@ func TestCAFiles(t *testing.T) {
 	}
 }
 
+// TestAllFilesAtOnce: whoever mends one file should not have to run again to
+// hear of the next.
+func TestAllFilesAtOnce(t *testing.T) {
+	_, err := Options{CAFiles: []string{"no/a.pem", "no/b.pem"}, CAPath: "no/dir", CertFile: "no/c.pem", KeyFile: "no/k.pem"}.ClientConfig("localhost")
+	want := "--cafile no/a.pem: no such file or directory\n--cafile no/b.pem: no such file or directory\n--capath no/dir: no such file or directory\n" +
+		"--cert no/c.pem: no such file or directory\n--key no/k.pem: no such file or directory"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	if _, err = (Options{CertFile: "no/c.pem"}).ClientConfig("localhost"); err == nil || err.Error() != "--cert no/c.pem: no such file or directory" {
+		t.Errorf("certificate and key in one file: %v", err)
+	}
+}
+
 func checkFileError(t *testing.T, err error, want string) {
 	t.Helper()
 	var fileErr *FileError

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -160,6 +161,8 @@ func TestExplainHandshakes(t *testing.T) {
 			`CA certificate "mqttload throw-away CA" expired ` + date(oldCA.cert.NotAfter) + ": renew it, or check this machine's clock"},
 		{"unknown authority", Options{}, "localhost", serverConfig(good),
 			`server certificate is signed by an unknown authority ("mqttload throw-away CA"): give its CA with --cafile`},
+		{"unknown authority, sent along", Options{}, "localhost", serverConfig(withCA(good, ca)),
+			`server certificate "broker.example" is signed by an unknown authority ("mqttload throw-away CA"): give its CA with --cafile`},
 		{"CA of the same name", otherCA.options(), "localhost", serverConfig(good),
 			`server certificate is signed by a CA with the name "mqttload throw-away CA" but another key than the one trusted: give the right CA with --cafile`},
 		{"self-signed", ca.options(), "localhost", serverConfig(selfSigned(t)),
@@ -203,6 +206,35 @@ func TestExplainHandshakes(t *testing.T) {
 				t.Errorf("Explain(%v)\n got %s\nwant %s", err, got, tt.want)
 			}
 		})
+	}
+}
+
+// withCA is the certificate of a server that sends its CA's along.
+func withCA(cert tls.Certificate, ca testCA) tls.Certificate {
+	cert.Certificate = [][]byte{cert.Certificate[0], ca.cert.Raw}
+	return cert
+}
+
+// TestExplainRefusedCertificates: the alerts arrive after a TLS 1.3 handshake,
+// within the errors of whoever reads by then.
+func TestExplainRefusedCertificates(t *testing.T) {
+	alert := func(code uint8) error {
+		return fmt.Errorf("mqtt: read CONNACK: %w", &net.OpError{Op: "remote error", Err: tls.AlertError(code)})
+	}
+	// RFC 8446 section 6.2
+	for code, want := range map[uint8]string{
+		42:  "server refused the client certificate, or requires one: give --cert and --key",
+		43:  "server does not take this kind of client certificate",
+		44:  "server says the client certificate is revoked",
+		45:  "server says the client certificate is expired",
+		46:  "server refused the client certificate: give one it accepts",
+		48:  "server does not know the CA of the client certificate",
+		49:  "server refused the client certificate's owner",
+		116: "server requires a client certificate: give --cert and --key",
+	} {
+		if got := Explain(alert(code)); !strings.HasPrefix(got, want) {
+			t.Errorf("alert %d, %v: %s, want %s", code, alert(code), got, want)
+		}
 	}
 }
 

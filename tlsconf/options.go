@@ -6,6 +6,7 @@ package tlsconf
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -53,18 +54,16 @@ func (o Options) Given() bool {
 
 // ClientConfig returns the configuration for a connection to host, a DNS name
 // or an IP address without port (a zone is dropped). A fault in a file is a
-// *[FileError] that names the file and the flag.
+// *[FileError] that names the file and the flag; several faults are joined as
+// [errors.Join] does.
 func (o Options) ClientConfig(host string) (*tls.Config, error) {
 	if o.MinVersion != 0 && o.MaxVersion != 0 && o.MinVersion > o.MaxVersion {
 		return nil, fmt.Errorf("--tls-min %s is above --tls-max %s: swap them",
 			tls.VersionName(o.MinVersion), tls.VersionName(o.MaxVersion))
 	}
-	roots, err := o.roots()
-	if err != nil {
-		return nil, err
-	}
-	certs, err := o.certificates()
-	if err != nil {
+	roots, rootsErr := o.roots()
+	certs, certsErr := o.certificates()
+	if err := errors.Join(rootsErr, certsErr); err != nil {
 		return nil, err
 	}
 	c := &tls.Config{
@@ -107,34 +106,23 @@ func (o Options) roots() (*x509.CertPool, error) {
 		return nil, nil
 	}
 	pool := x509.NewCertPool()
-	for _, path := range o.CAFiles {
-		certs, err := readCertificates("--cafile", path)
-		if err != nil {
-			return nil, err
+	var bad []error
+	add := func(certs []*x509.Certificate, err error) {
+		bad = append(bad, err)
+		for _, c := range certs {
+			pool.AddCert(c)
 		}
-		addAll(pool, certs)
+	}
+	for _, path := range o.CAFiles {
+		add(readCertificates("--cafile", path))
 	}
 	if o.CAPath != "" {
-		certs, err := readCertificateDir("--capath", o.CAPath)
-		if err != nil {
-			return nil, err
-		}
-		addAll(pool, certs)
+		add(readCertificateDir("--capath", o.CAPath))
 	}
 	if len(o.CAPEM) > 0 {
-		certs, err := parseCertificates("CA", "in memory", o.CAPEM)
-		if err != nil {
-			return nil, err
-		}
-		addAll(pool, certs)
+		add(parseCertificates("CA", "in memory", o.CAPEM))
 	}
-	return pool, nil
-}
-
-func addAll(pool *x509.CertPool, certs []*x509.Certificate) {
-	for _, c := range certs {
-		pool.AddCert(c)
-	}
+	return pool, errors.Join(bad...)
 }
 
 // certificates returns the client's certificate, or none.
