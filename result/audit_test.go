@@ -126,6 +126,20 @@ func TestAuditTable(t *testing.T) {
 	}
 }
 
+// TestAuditSpread: a spread above the mean is named also where nothing explains it,
+// and a stall among samples by its iteration.
+func TestAuditSpread(t *testing.T) {
+	fs := Audit(parseInput(t, "qos\tMean\tError\tStdDev\n1\t64.682 μs\t101.0053 μs\t297.816 μs\n"))
+	if u := withCode(fs, CodeUnstable); len(u) != 1 || u[0].Level != LevelWarn || u[0].Message != "StdDev is 460 % of Mean" {
+		t.Errorf("without a median: %v", fs)
+	}
+	bench := strings.Repeat("BenchmarkA 1000000 100 ns/op\n", 9) + "BenchmarkA 1000000 1000 ns/op\n"
+	fs = Audit(parseInput(t, bench))
+	if s := withCode(fs, CodeStalled); len(s) != 1 || !strings.Contains(s[0].Message, "iteration 10 of launch 1 took 1.000 s") {
+		t.Errorf("a stall among samples: %v", fs)
+	}
+}
+
 // TestAuditReport changes one number of a report at a time: each must be seen.
 func TestAuditReport(t *testing.T) {
 	fresh := func() *Report {

@@ -333,6 +333,20 @@ func TestAcross(t *testing.T) {
 	}
 }
 
+// TestAcrossFirst: without a value the first one that comes is the base, and one
+// value alone is nothing to compare.
+func TestAcrossFirst(t *testing.T) {
+	xs := []float64{100, 101, 102, 103, 104, 105, 106}
+	c, err := Compare([]*Input{sampled("a", map[string][]float64{"qos=0": xs, "qos=1": xs, "qos=2": xs})}, nil, CompareOptions{Across: "qos"})
+	if err != nil || len(c.Cells) != 2 || c.Cells[0].Base.Value != "0" || c.Cells[1].Head.Value != "2" {
+		t.Errorf("%+v %v", c, err)
+	}
+	c, err = Compare([]*Input{sampled("a", map[string][]float64{"qos=0": xs})}, nil, CompareOptions{Across: "qos"})
+	if err != nil || c.Complete() || len(c.Warnings) == 0 || c.Warnings[0].Code != CodeNoMatch {
+		t.Errorf("one value: %+v %v", c, err)
+	}
+}
+
 func TestCompareOptions(t *testing.T) {
 	in := sampled("a", map[string][]float64{"qos=0/transport=tcp": {1, 2}, "qos=0/transport=tls": {1, 2}})
 	other := sampled("b", map[string][]float64{"qos=0/transport=tcp": {1, 2}})

@@ -213,7 +213,7 @@ func TestDecodeSchemas(t *testing.T) {
 		`{"a":1}`:                           `decode report: not a report: no schema in it, want "mqttload.report/1"`,
 		`[]`:                                `decode report: not a report: JSON of another tool: array`,
 		``:                                  `decode report: not a report: it is empty`,
-		`{"schema":"mqttload.report/1"} {}`: `decode report: not a report: invalid character`,
+		`{"schema":"mqttload.report/1"} {}`: `decode report: not a report: more than one JSON value`,
 		`{"schema":"mqttload.report/1","cases":{}}`:                              `decode report: not a report: cases`,
 		`{"schema":"mqttload.report/1","cases":[{"id":"a=1"},{"id":"a=1"}]}`:     `decode report: case "a=1" comes twice`,
 		`{"schema":"mqttload.report/1","cases":[{"summary":{"mean_ns":"NaN"}}]}`: `decode report: not a report: cases`,

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unicode/utf16"
 )
 
@@ -47,6 +48,8 @@ func jsonFault(b []byte, err error) error {
 	case !errors.As(err, &syntax):
 	case syntax.Offset >= int64(len(b)):
 		reason = "the JSON is truncated: it ends in the middle"
+	case strings.Contains(syntax.Error(), "after top-level value"):
+		reason = fmt.Sprintf("more than one JSON value: the second begins at byte %d", syntax.Offset)
 	case isNotANumber(b, syntax.Offset):
 		reason = fmt.Sprintf("NaN or Infinity at byte %d: a value that does not exist is null in JSON", syntax.Offset)
 	default:
