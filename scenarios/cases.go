@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/tlsconf"
 )
 
 // MaxCases bounds the matrix.
@@ -47,10 +49,31 @@ func (s *Scenario) Cases() ([]Case, error) {
 	if len(cases) == 0 {
 		bad = append(bad, s.at("exclude", "exclude leaves no case to run"))
 	}
-	if err := bad.err(); err != nil {
-		return nil, err
+	if len(bad) > 0 {
+		// Whoever mends the rest should not have to run again to hear of these.
+		return nil, append(bad, s.missingFiles()...).err()
 	}
 	return cases, nil
+}
+
+// missingFiles names the files of the section tls that cannot be used. The
+// faults of a scenario that is sound otherwise are for whoever reads the files
+// to connect.
+func (s *Scenario) missingFiles() Errors {
+	_, err := s.base.TLS.ClientConfig("localhost")
+	var bad Errors
+	for _, one := range tlsconf.Faults(err) {
+		var file *tlsconf.FileError
+		if errors.As(one, &file) {
+			key := strings.ReplaceAll(strings.TrimPrefix(file.Flag, "--"), "-", "_")
+			where, known := s.places[key]
+			if !known {
+				where = place{file: s.file}
+			}
+			bad = append(bad, where.refuse(&field{key: key}, "tls."+key, file.Path, file.Err))
+		}
+	}
+	return bad
 }
 
 // at is a fault of a key that was set somewhere, or by default.
@@ -243,6 +266,7 @@ func (s *Scenario) check(c *Case) Errors {
 		clients *= 2
 	}
 	checkNames(c, clients, fail)
+	checkExpanded(c, fail)
 	checkVersion(c, fail)
 	if c.Load.Messages > 0 && c.Load.Messages < int64(c.Load.Pairs) {
 		fail("messages", "%d messages for %d pairs: every publisher needs at least one", c.Load.Messages, c.Load.Pairs)
@@ -278,7 +302,7 @@ func checkNames(c *Case, clients int, fail func(key, format string, args ...any)
 	if c.Load.Pairs > 1 && !uses(topic, 'i') {
 		fail("topic", "topic %s is the same for all %d pairs, and each needs its own: add %%i", shown(topic), c.Load.Pairs)
 	}
-	longest := Expand(id, sampleVars(maxClientNumber))
+	longest := clientVars(c, maxClientNumber).C
 	switch {
 	// MQTT 3.1, section 3.1: the Client Identifier has 1 to 23 characters.
 	case c.Protocol == packet.V31 && (id == "" || len(longest) > 23):
@@ -288,9 +312,6 @@ func checkNames(c *Case, clients int, fail func(key, format string, args ...any)
 		fail("client_id", "an empty client_id needs clean_start with MQTT 3.1.1")
 	case len(longest) > maxBinary:
 		fail("client_id", "client_id is over MQTT's limit of 65,535 bytes")
-	}
-	if n := len(Expand(topic, sampleVars(c.Load.Pairs))); n > maxBinary {
-		fail("topic", "topic is over MQTT's limit of 65,535 bytes")
 	}
 }
 
@@ -315,7 +336,7 @@ func checkVersion(c *Case, fail func(key, format string, args ...any)) {
 
 // remainingLength is that of the case's longest PUBLISH. [MQTT5 3.3.1.4]
 func remainingLength(c *Case) int {
-	n := 2 + len(Expand(c.Clients.Topic, sampleVars(c.Load.Pairs))) + c.Payload.Size
+	n := 2 + len(Expand(c.Clients.Topic, topicVars(c, c.Load.Pairs))) + c.Payload.Size
 	if c.QoS > 0 {
 		n += 2
 	}
@@ -339,7 +360,7 @@ func remainingLength(c *Case) int {
 // do not keep it from running.
 func (s *Scenario) Warnings() []result.Warning {
 	var list []result.Warning
-	if strings.HasPrefix(s.base.Clients.Topic, "$") {
+	if strings.HasPrefix(Expand(s.base.Clients.Topic, topicVars(&s.base, 1)), "$") {
 		list = append(list, result.Warning{
 			Code: "dollar-topic", Message: fmt.Sprintf("topic %s begins with $, which brokers keep for themselves", shown(s.base.Clients.Topic)),
 			// [MQTT-4.7.2-1] and the non-normative comment below it

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -165,12 +166,16 @@ func listField[T any](section, key string, many int, parse func(dir, text string
 	return field{section: section, key: key, many: many,
 		assign: func(s *Scenario, dir string, texts []string) error {
 			var list []T
+			var bad elements
 			for i, text := range texts {
 				one, err := parse(dir, text)
 				if err != nil {
-					return indexed(i, len(texts), err)
+					bad = append(bad, element{i, err})
 				}
 				list = append(list, one)
+			}
+			if bad != nil {
+				return bad
 			}
 			*at(&s.base) = list
 			return nil
@@ -187,6 +192,24 @@ func listField[T any](section, key string, many int, parse func(dir, text string
 		}}
 }
 
+// elements are the faults of a list's values, each with its index.
+type elements []element
+
+type element struct {
+	i   int
+	err error
+}
+
+// Error returns one line per fault.
+func (e elements) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// indexed tells which value is meant where the value itself is not shown.
 func indexed(i, n int, err error) error {
 	if n == 1 {
 		return err

@@ -112,21 +112,33 @@ func passwordField(key string, assign func(s *Scenario, dir, text string) error,
 // assignProperties reads NAME=VALUE, each keeping its case.
 func assignProperties(s *Scenario, _ string, texts []string) error {
 	var list []packet.UserProperty
+	var bad elements
 	for i, text := range texts {
-		name, val, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return indexed(i, len(texts), errors.New("user_properties must be written NAME=VALUE"))
+		p, err := parseProperty(text)
+		if err != nil {
+			bad = append(bad, element{i, err})
 		}
-		for _, part := range []string{name, val} {
-			// [MQTT-1.5.7-1]
-			if err := packet.ValidateUTF8([]byte(part)); err != nil {
-				return indexed(i, len(texts), fmt.Errorf("user_properties: %s %s", shown(part), ruleOf(err)))
-			}
-		}
-		list = append(list, packet.UserProperty{Name: name, Value: val})
+		list = append(list, p)
+	}
+	if bad != nil {
+		return bad
 	}
 	s.base.Clients.UserProperties = list
 	return nil
+}
+
+func parseProperty(text string) (packet.UserProperty, error) {
+	name, val, ok := strings.Cut(text, "=")
+	if !ok || name == "" {
+		return packet.UserProperty{}, errors.New("user_properties must be written NAME=VALUE")
+	}
+	for _, part := range []string{name, val} {
+		// [MQTT-1.5.7-1]
+		if err := packet.ValidateUTF8([]byte(part)); err != nil {
+			return packet.UserProperty{}, fmt.Errorf("user_properties: %s %s", shown(part), ruleOf(err))
+		}
+	}
+	return packet.UserProperty{Name: name, Value: val}, nil
 }
 
 func getProperties(s *Scenario) any {
@@ -222,7 +234,8 @@ func (s *Scenario) password() (string, bool, error) {
 		if err != nil {
 			return "", false, fmt.Errorf("password file %s: %w", shown(s.passwordFile), err)
 		}
-		line, _, _ := strings.Cut(string(data), "\n")
+		// Windows editors write a byte order mark, which is no part of the password.
+		line, _, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n")
 		return strings.TrimSuffix(line, "\r"), true, nil
 	case s.passwordEnv != "":
 		if s.LookupEnv == nil {
@@ -272,14 +285,8 @@ func checkTopic(pattern string) error {
 	if err := checkVars("topic", pattern, "icur"); err != nil {
 		return err
 	}
-	// The variables' values hold no character that a topic may not have.
-	if err := packet.ValidateTopicName(Expand(pattern, sampleVars(1))); err != nil {
-		return fmt.Errorf("topic %s", ruleOf(err))
-	}
-	if strings.HasPrefix(pattern, "$share/") {
-		return errors.New("topic must not start with $share/: that subscribes to a share of other topics")
-	}
-	return nil
+	// What client id and user name bring along is known once all is set.
+	return checkTopicName(Expand(pattern, sampleVars(1)))
 }
 
 func checkClientID(pattern string) error {
@@ -287,10 +294,7 @@ func checkClientID(pattern string) error {
 		return err
 	}
 	// [MQTT-3.1.3-4]
-	if err := packet.ValidateUTF8([]byte(Expand(pattern, sampleVars(1)))); err != nil {
-		return fmt.Errorf("client_id %s", ruleOf(err))
-	}
-	return nil
+	return checkText("client_id", Expand(pattern, sampleVars(1)))
 }
 
 func checkUsername(pattern string) error {
@@ -298,15 +302,12 @@ func checkUsername(pattern string) error {
 		return err
 	}
 	// [MQTT-3.1.3-11]
-	if err := packet.ValidateUTF8([]byte(Expand(pattern, sampleVars(1)))); err != nil {
-		return fmt.Errorf("username %s", ruleOf(err))
-	}
-	return nil
+	return checkText("username", Expand(pattern, sampleVars(1)))
 }
 
-// sampleVars stand for those of a run: the run id has eight characters.
+// sampleVars stand for those of a run while its scenario is being read.
 func sampleVars(client int) Vars {
-	return Vars{I: client, C: strings.Repeat("c", 23), U: "user", R: "00000000"}
+	return Vars{I: client, C: strings.Repeat("c", 23), U: "user", R: sampleRunID}
 }
 
 // axisKeys lists what may be an axis.

@@ -90,7 +90,10 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 	}
 	if handled, err := s.setSpecial(name, texts[len(texts)-1]); handled {
 		if err != nil {
-			return Errors{at.refuse(&field{key: name, secret: name == "host"}, name, texts[len(texts)-1], err)}
+			text := texts[len(texts)-1]
+			// What is no port may be a password in the wrong place.
+			secret := name == "host" || name == "port" && !isDigits(strings.TrimPrefix(text, "-"))
+			return Errors{at.refuse(&field{key: name, secret: secret}, name, text, err)}
 		}
 		s.places[name] = at
 		return nil
@@ -184,7 +187,17 @@ func (s *Scenario) put(f *field, dir string, texts []string, at func(i int) plac
 		if f.many == single && len(texts) > 1 {
 			return Errors{at(0).fault(path, f.key+" takes one value")}
 		}
-		if err := f.assign(s, dir, texts); err != nil {
+		var each elements
+		switch err := f.assign(s, dir, texts); {
+		case errors.As(err, &each):
+			for _, one := range each {
+				err := one.err
+				if f.secret {
+					err = indexed(one.i, len(texts), err)
+				}
+				bad = append(bad, at(one.i).refuse(f, elementPath(path, one.i, len(texts)), texts[one.i], err))
+			}
+		case err != nil:
 			bad = append(bad, at(0).refuse(f, path, strings.Join(texts, ","), err))
 		}
 		return bad

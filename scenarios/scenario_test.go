@@ -97,6 +97,14 @@ func TestSetErrors(t *testing.T) {
 		{"transport", "udp", []string{"--transport udp: transport must be tcp or tls"}},
 		{"shape", "star", []string{"--shape star: shape must be pairs or loopback"}},
 		{"port", "70000", []string{"--port 70000: port must be 1-65535"}},
+		{"port", "s3cret", []string{"--port: port must be 1-65535"}},
+		{"source-ip", "127.0.0.1,x,y", []string{"--source-ip x: source_ip must be an IP address of this machine", "--source-ip y: source_ip must be an IP address of this machine"}},
+		{"curves", "P-1,P-256,P-2", []string{`--curves P-1: curve "P-1" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`,
+			`--curves P-2: curve "P-2" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`}},
+		{"username", "a\x01", []string{`--username "a\x01": username holds a control character [MQTT5 1.5.4]`}},
+		{"username", "a\ufffe", []string{`--username "a\ufffe": username holds a Unicode non-character [MQTT5 1.5.4]`}},
+		{"client-id", "a\x7f%i", []string{`--client-id "a\x7f%i": client_id holds a control character [MQTT5 1.5.4]`}},
+		{"url", "mqtt://a%01:s3cret@h", []string{"--url: user name of the target holds a control character [MQTT5 1.5.4]"}},
 		{"port", "0", []string{"--port 0: port must be 1-65535"}},
 		{"drain", "30", []string{"--drain 30 has no unit: write 30s"}},
 		{"min-time", "0s", []string{"--min-time 0s: min_time must be more than 0"}},
@@ -130,6 +138,10 @@ func TestSetErrors(t *testing.T) {
 	checkErrors(t, builtin("default").SetFrom("mqttload.yaml:3: qos", "qos", "3"), "mqttload.yaml:3: qos 3: qos must be 0, 1 or 2")
 	checkErrors(t, builtin("default").SetFrom("--url", "url"), "--url: has no value")
 	checkErrors(t, builtin("default").SetFrom("--topic", "topic", "a", "b"), "--topic: topic takes one value")
+	checkErrors(t, builtin("default").SetFrom("--url", "url", "mqtt://a:s3cret", "h", "ws://c"),
+		"--url: number 1 of 3: port must be 1-65535", "--url: number 3 of 3: scheme ws is not supported yet: mqtt, mqtts, tcp, ssl and tls are")
+	checkErrors(t, builtin("default").SetFrom("--user-property", "user-property", "a", "b=c", "d"),
+		"--user-property a: user_properties must be written NAME=VALUE", "--user-property d: user_properties must be written NAME=VALUE")
 }
 
 func TestTargets(t *testing.T) {
@@ -190,8 +202,14 @@ func TestImpliedTransport(t *testing.T) {
 	_, err := parse(t, "target: {url: [mqtt://a, mqtts://b]}").Cases()
 	checkErrors(t, err, "x.yaml:1: the targets are part mqtt:// and part mqtts://: list transport: [tcp, tls] in matrix to measure each by itself")
 	casesOf(t, parse(t, "target: {url: [mqtt://a, mqtts://b]}\nmatrix: {transport: [tcp, tls]}"))
-	_, err = parse(t, "matrix: {transport: tcp}\ntls: {cafile: x}").Cases()
+	_, err = parse(t, "matrix: {transport: tcp}\ntls: {insecure: true}").Cases()
 	checkErrors(t, err, "x.yaml:1: transport is tcp, and there are TLS options: add tls to transport or remove them")
+	// Files that are missing are told with the rest.
+	s := set(t, parse(t, "matrix: {transport: tcp}\ntls: {cafile: [no/a, no/b]}"), "cert", "no/c")
+	_, err = s.Cases()
+	checkErrors(t, err, "--cert no/c: no such file or directory",
+		"x.yaml:1: transport is tcp, and there are TLS options: add tls to transport or remove them",
+		"x.yaml:2: cafile no/a: no such file or directory", "x.yaml:2: cafile no/b: no such file or directory")
 }
 
 func TestPasswords(t *testing.T) {
@@ -225,6 +243,30 @@ func TestPasswords(t *testing.T) {
 	s.LookupEnv = env
 	_, err = s.Cases()
 	checkErrors(t, err, "--password-env: password_env: the variable NONE is not set")
+}
+
+func TestPasswordFileWithBOM(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pw")
+	if err := os.WriteFile(path, []byte("\xef\xbb\xbfs3cret\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := set(t, builtin("quick"), "username", "u", "password-file", path)
+	if got := casesOf(t, s)[0].Clients.Password; got != "s3cret" {
+		t.Errorf("password %q", got)
+	}
+}
+
+// TestRepeated: values of an axis may be spread over several flags; text:
+// takes the rest of one of them.
+func TestRepeated(t *testing.T) {
+	s := builtin("quick")
+	for key, texts := range map[string][]string{"qos": {"1", "2"}, "payload": {"text:a,b", "1KiB,2KiB"}, "protocol": {"5"}} {
+		if err := s.SetFrom("--"+key, key, texts...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkIDs(t, s, "qos=1/payload=text:a,b/protocol=5", "qos=1/payload=1024/protocol=5", "qos=1/payload=2048/protocol=5",
+		"qos=2/payload=text:a,b/protocol=5", "qos=2/payload=1024/protocol=5", "qos=2/payload=2048/protocol=5")
 }
 
 func TestUserOfURL(t *testing.T) {

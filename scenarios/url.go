@@ -130,7 +130,7 @@ func (u *URL) setUser(info string) (err error) {
 	if !utf8.ValidString(u.Username) || strings.ContainsRune(u.Username, 0) {
 		return errors.New("user name of the target is no UTF-8 without U+0000, which MQTT asks for")
 	}
-	return nil
+	return checkText("user name of the target", u.Username)
 }
 
 func (u *URL) setHostPort(s string) error {

@@ -82,17 +82,30 @@ var (
 	yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)`)
 	// yamlParser matches what the YAML library's parser says, other than its
 	// scanner: there it counts lines from 0.
-	yamlParser = regexp.MustCompile(`^did not find expected (['<]|key|node)`)
+	yamlParser = regexp.MustCompile(`^(did not find expected (['<]|key|node)|found undefined tag handle)`)
 )
 
 // syntax passes on what the YAML reader says, with its line in our place.
 func (d *decoder) syntax(err error) {
+	line, msg := YAMLFault(err)
+	d.fail(line, "", "%s", msg)
+}
+
+// YAMLFault is what a message may repeat of an error of the YAML reader, and
+// the line from 1, 0 where it is not known. The names of anchors and tags are
+// left out: who forgets the quotes around a password that begins with * writes one.
+func YAMLFault(err error) (line int, msg string) {
 	parts := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
-	line, err := strconv.Atoi(parts[1])
-	if err == nil && yamlParser.MatchString(parts[2]) {
+	line, err = strconv.Atoi(parts[1])
+	switch msg = parts[2]; {
+	case strings.Contains(msg, "anchor '"):
+		return line, "anchors and aliases are not supported: quote a value that begins with & or *"
+	case strings.Contains(msg, "tag '"):
+		return line, "tags are not supported: quote a value that begins with !"
+	case err == nil && yamlParser.MatchString(msg):
 		line++
 	}
-	d.fail(line, "", "not YAML: %s", parts[2])
+	return line, "not YAML: " + msg
 }
 
 // mapping calls each for every key of a mapping that is sound and new.
@@ -101,15 +114,25 @@ func (d *decoder) mapping(node *yaml.Node, path string, each func(key string, k,
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		k, v := node.Content[i], node.Content[i+1]
 		switch line, repeated := first[k.Value]; {
-		case k.Kind != yaml.ScalarNode || k.Tag == "!!merge":
-			d.fail(k.Line, path, "a key must be a plain word: anchors, aliases and merge keys are not supported")
+		case k.Kind != yaml.ScalarNode || k.Anchor != "" || k.Style&yaml.TaggedStyle != 0 || k.Tag == "!!merge":
+			d.fail(k.Line, path, "a key must be a plain word: tags, anchors, aliases and merge keys are not supported")
+		case isNull(v) && v.Value == "" && strings.Contains(k.Value, ":"):
+			// {user: u, password:s3cret} is one key without a value.
+			d.fail(k.Line, join(path, keyOf(k.Value)), "key %s has no space behind its colon: write %s: VALUE", quoted(keyOf(k.Value)), keyOf(k.Value))
 		case repeated:
-			d.fail(k.Line, join(path, k.Value), "key %s is there twice, first in line %d", quoted(k.Value), line)
+			d.fail(k.Line, join(path, keyOf(k.Value)), "key %s is there twice, first in line %d", quoted(keyOf(k.Value)), line)
 		default:
 			first[k.Value] = k.Line
 			each(k.Value, k, v)
 		}
 	}
+}
+
+// keyOf is a key as messages may repeat it: what comes behind a colon may be a
+// password.
+func keyOf(text string) string {
+	key, _, _ := strings.Cut(text, ":")
+	return key
 }
 
 func join(path, key string) string {
@@ -145,7 +168,7 @@ func (d *decoder) section(key string, k, v *yaml.Node) {
 			d.s.places[key] = place{file: d.file, line: k.Line}
 		}
 	default:
-		d.unknown("", key, k)
+		d.unknown("", key, k, v)
 	}
 }
 
@@ -262,13 +285,13 @@ func (d *decoder) scalars(v *yaml.Node, path string, list bool) ([]*yaml.Node, b
 func (d *decoder) scalar(n *yaml.Node, path string) (string, bool) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		d.fail(n.Line, path, "anchors and aliases are not supported: write the value out")
+		d.fail(n.Line, path, "anchors and aliases are not supported: write the value out, and quote one that begins with & or *")
 	case n.Kind != yaml.ScalarNode:
 		d.fail(n.Line, path, "%s takes a single value here", path)
 	case isNull(n):
 		d.fail(n.Line, path, "%s has no value: write \"\" for an empty one, or remove it", path)
 	case n.Style&yaml.TaggedStyle != 0:
-		d.fail(n.Line, path, "tags such as %s are not supported: quote the value", n.Tag)
+		d.fail(n.Line, path, "tags are not supported: quote a value that begins with !")
 	default:
 		return n.Value, true
 	}
@@ -301,11 +324,11 @@ func (d *decoder) unknownIn(section, name string, k, v *yaml.Node) {
 		d.fail(k.Line, path, "%s belongs to %s", name, f.section)
 		return
 	}
-	d.unknown(section, name, k)
+	d.unknown(section, name, k, v)
 }
 
-func (d *decoder) unknown(section, name string, k *yaml.Node) {
-	path := join(section, name)
+func (d *decoder) unknown(section, name string, k, v *yaml.Node) {
+	path := join(section, keyOf(name))
 	if f := fieldOf(name); f != nil {
 		d.fail(k.Line, path, "%s belongs to %s", name, f.section)
 		return
@@ -321,11 +344,14 @@ func (d *decoder) unknown(section, name string, k *yaml.Node) {
 	if section == "" {
 		here = sections
 	}
-	if near := nearest(name, here); near != "" {
-		d.fail(k.Line, path, "unknown key %s, did you mean %q?", quoted(name), near)
-	} else if near := nearest(name, elsewhere); near != "" {
-		d.fail(k.Line, path, "unknown key %s, did you mean %q, which belongs to %s?", quoted(name), near, fieldOf(near).section)
+	if near := nearest(keyOf(name), here); near != "" {
+		d.fail(k.Line, path, "unknown key %s, did you mean %q?", quoted(keyOf(name)), near)
+	} else if near := nearest(keyOf(name), elsewhere); near != "" {
+		d.fail(k.Line, path, "unknown key %s, did you mean %q, which belongs to %s?", quoted(keyOf(name)), near, fieldOf(near).section)
+	} else if isNull(v) && v.Value == "" {
+		// {password: s3,cret} has a part of the value as its second key.
+		d.fail(k.Line, section, "a word without a value stands where a key is expected: quote a value that holds a comma")
 	} else {
-		d.fail(k.Line, path, "unknown key %s: known here are %s", quoted(name), strings.Join(here, ", "))
+		d.fail(k.Line, path, "unknown key %s: known here are %s", quoted(keyOf(name)), strings.Join(here, ", "))
 	}
 }

@@ -241,3 +241,19 @@ func nameOf(c *x509.Certificate) string {
 	}
 	return fmt.Sprintf("serial %x", c.SerialNumber)
 }
+
+// Faults takes the error of [Options.ClientConfig] apart: one for each file or
+// setting at fault, none for nil.
+func Faults(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var list []error
+		for _, one := range joined.Unwrap() {
+			list = append(list, Faults(one)...)
+		}
+		return list
+	}
+	return []error{err}
+}

@@ -84,6 +84,12 @@ func TestAllFilesAtOnce(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
+	if list := Faults(errors.Join(err, errors.New("more"))); len(list) != 6 || list[4].Error() != "--key no/k.pem: no such file or directory" {
+		t.Errorf("taken apart: %q", list)
+	}
+	if list := Faults(nil); len(list) != 0 {
+		t.Errorf("of nothing: %q", list)
+	}
 	if _, err = (Options{CertFile: "no/c.pem"}).ClientConfig("localhost"); err == nil || err.Error() != "--cert no/c.pem: no such file or directory" {
 		t.Errorf("certificate and key in one file: %v", err)
 	}
