@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -54,10 +55,12 @@ func limit(n uint64) string {
 
 // scenarioName is the name in the effective scenario, "" where it has none.
 func scenarioName(r *result.Report) string {
-	if m, ok := r.Scenario.(map[string]any); ok {
-		if name, ok := m["name"].(string); ok {
-			return name
-		}
+	var s struct {
+		Name string `json:"name"`
 	}
-	return ""
+	b, err := json.Marshal(r.Scenario)
+	if err != nil || json.Unmarshal(b, &s) != nil {
+		return "" // no scenario: a report may hold anything there
+	}
+	return s.Name
 }

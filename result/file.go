@@ -163,9 +163,18 @@ func parseReport(b []byte) (*Report, error) {
 	if head.Schema != Schema {
 		return nil, &SchemaError{Got: head.Schema}
 	}
-	var out Report
+	// The scenario stays as it is written: a map would lose the order of its axes.
+	var scenario json.RawMessage
+	out := Report{Scenario: &scenario}
 	if err := json.Unmarshal(b, &out); err != nil {
 		return nil, jsonFault(b, err)
+	}
+	if out.Scenario = nil; len(scenario) > 0 {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, scenario); err != nil {
+			return nil, jsonFault(b, err)
+		}
+		out.Scenario = json.RawMessage(compact.Bytes())
 	}
 	if err := unique(out.Cases); err != nil {
 		return nil, err

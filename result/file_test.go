@@ -30,7 +30,7 @@ func sampleReport() *Report {
 	return &Report{
 		Schema: Schema, Tool: Tool{Version: "0.1.0"},
 		Run:      Run{ID: "r1", Started: finished.Add(-time.Minute), Finished: &finished, Status: StatusComplete, Command: []string{"mqttload"}},
-		Scenario: map[string]any{"name": "<default>"},
+		Scenario: json.RawMessage(`{"name":"<default>","matrix":{"qos":["1"],"payload":["10"]}}`), // in this order
 		Cases:    []Case{c},
 		Gates:    []GateResult{{Rule: "lost == 0", Case: c.ID, Passed: true}},
 	}

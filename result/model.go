@@ -17,7 +17,7 @@ type Report struct {
 	Run          Run          `json:"run"`
 	Environment  Environment  `json:"environment"`
 	Target       Target       `json:"target"`
-	Scenario     any          `json:"scenario"` // the effective scenario, secrets masked
+	Scenario     any          `json:"scenario"` // the effective scenario, secrets masked; a json.RawMessage where it was read
 	ScenarioHash string       `json:"scenario_hash"`
 	Cases        []Case       `json:"cases"`
 	Gates        []GateResult `json:"gates"`
