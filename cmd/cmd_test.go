@@ -47,12 +47,12 @@ func TestParseOutput(t *testing.T) {
 		"-":              {"", "-"},
 		"dir.x/a=b.json": {"json", "dir.x/a=b.json"},
 	} {
-		if got, err := parseOutput(in); err != nil || got != want {
+		if got, err := reportFormats.parseOutput(in); err != nil || got != want {
 			t.Errorf("parseOutput(%q) = %v, %v; want %v", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", "json", "report", "r.xyz", "csv=x", "json=", "r.md.gz", "=x"} {
-		if got, err := parseOutput(in); err == nil {
+	for _, in := range []string{"", "json", "report", "r.xyz", "csw=x", "json=", "r.md.gz", "=x"} {
+		if got, err := reportFormats.parseOutput(in); err == nil {
 			t.Errorf("parseOutput(%q) = %v, want an error", in, got)
 		}
 	}

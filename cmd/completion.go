@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mqttload/mqttload/result"
 )
 
 // choices are the values that a shell may offer for a flag. Those of the
@@ -13,7 +15,8 @@ var choices = map[string][]string{
 	"protocol":  {"3.1", "3.1.1", "5"},
 	"transport": {"tcp", "tls"},
 	"shape":     {"pairs", "loopback"},
-	"format":    formatNames,
+	"format":    reportFormats,
+	"allow":     result.UnlikeKeys,
 	"log":       {"bdn"},
 	"tls-min":   {"1.2", "1.3"},
 	"tls-max":   {"1.2", "1.3"},
@@ -21,16 +24,21 @@ var choices = map[string][]string{
 
 func completeFlags(c *cobra.Command) {
 	for name, values := range choices {
-		// The only error is that a flag does not exist or has one already.
-		_ = c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			kept := typed[:strings.LastIndexByte(typed, ',')+1]
-			var list []string
-			for _, v := range values {
-				list = append(list, kept+v)
-			}
-			return list, cobra.ShellCompDirectiveNoFileComp
-		})
+		complete(c, name, values)
 	}
+}
+
+// complete offers values for one flag of c.
+func complete(c *cobra.Command, name string, values []string) {
+	// The only error is that a flag does not exist or has one already.
+	_ = c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		kept := typed[:strings.LastIndexByte(typed, ',')+1]
+		var list []string
+		for _, v := range values {
+			list = append(list, kept+v)
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // shellCompletion completes cobra's own command with an example and with this

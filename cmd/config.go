@@ -39,6 +39,18 @@ type setting struct {
 func (s setting) value() string { return strings.Join(s.values, ",") }
 func (s setting) on() bool      { return s.value() == "true" }
 
+// words are the values of a list whose items may be joined by commas.
+func (s setting) words() (list []string) {
+	for _, v := range s.values {
+		for word := range strings.SplitSeq(v, ",") {
+			if word = strings.TrimSpace(word); word != "" {
+				list = append(list, word)
+			}
+		}
+	}
+	return list
+}
+
 // settings are those that were given, by flag name.
 type settings map[string]setting
 
@@ -127,6 +139,24 @@ func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, faults) {
 	return got, bad
 }
 
+// flagSettings are the settings of a command that takes nothing but flags:
+// variables and configuration files are about running.
+func flagSettings(c *cobra.Command, groups []flagGroup) settings {
+	got := settings{}
+	for _, spec := range all(groups) {
+		flag := c.Flags().Lookup(spec.name)
+		if !flag.Changed {
+			continue
+		}
+		s := setting{flagSpec: spec, values: []string{flag.Value.String()}, source: fromFlag, place: "--" + spec.name}
+		if slice, ok := flag.Value.(pflag.SliceValue); ok {
+			s.values = slice.GetSlice()
+		}
+		got[spec.name] = s
+	}
+	return got
+}
+
 // texts is a value of viper's as the text it was given as.
 func texts(v any) []string {
 	if list, ok := v.([]string); ok {
@@ -162,10 +192,11 @@ func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// splitEnv: a user property may contain commas, the other lists' values do not.
+// splitEnv: a user property or a gate may contain commas, the other lists'
+// values do not.
 func splitEnv(spec flagSpec, value string) []string {
 	switch {
-	case spec.kind == list && spec.name == "user-property":
+	case spec.kind == list && (spec.name == "user-property" || spec.name == "fail-if"):
 		return strings.Split(strings.TrimRight(value, "\n"), "\n")
 	case spec.kind == list:
 		return strings.Split(value, ",")

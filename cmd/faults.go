@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Exit codes. Where several apply it is the first of 130, 3, 4, 5.
+// Exit codes: see precedence for which one it is where several apply.
 const (
 	exitOK          = 0
 	exitInternal    = 1   // internal error, or a report that could not be written
@@ -19,8 +20,16 @@ const (
 	exitUnreachable = 3   // target unreachable or refused; nothing was measured
 	exitIncomplete  = 4   // clients lost, messages unsent, or a case failed
 	exitDelivery    = 5   // loss at QoS 1 or 2, or duplicates at QoS 2
+	exitGate        = 6   // a gate failed
+	exitRegression  = 7   // slower than the base, or delivery worse
+	exitUnlike      = 8   // reports not comparable, or not what their data says
 	exitInterrupted = 130 // stopped by SIGINT or SIGTERM
 )
+
+// precedence is the order of what counts where several apply. Usage comes
+// first because then nothing was done; what a run showed weighs more than a file that
+// could not be written.
+var precedence = []int{exitUsage, exitInterrupted, exitUnreachable, exitIncomplete, exitDelivery, exitUnlike, exitRegression, exitGate, exitInternal}
 
 const exitCodesHelp = `Exit codes:
   0    ok
@@ -29,8 +38,12 @@ const exitCodesHelp = `Exit codes:
   3    target unreachable or refused; nothing was measured
   4    run incomplete: clients lost, messages unsent, or a case failed
   5    delivery contract broken: loss at QoS 1 or 2, duplicates at QoS 2
+  6    gate failed
+  7    regression: slower than the base, or delivery worse
+  8    reports not comparable: unlike runs, cases missing, or with --strict
+       inconclusive; audit: numbers that do not follow from the data
   130  interrupted
-  Where several apply, it is the first of 130, 3, 4, 5.
+  Where several apply, it is the first of 130, 3, 4, 5, 8, 7, 6.
 `
 
 var errInterrupted = errors.New("interrupted")
@@ -53,6 +66,13 @@ func (f faults) Error() string {
 		lines = append(lines, one.msg)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// inOrder is f with what takes precedence first.
+func (f faults) inOrder() faults {
+	return slices.SortedStableFunc(slices.Values(f), func(a, b fault) int {
+		return slices.Index(precedence, a.code) - slices.Index(precedence, b.code)
+	})
 }
 
 // err is f as an error, nil when there is none.

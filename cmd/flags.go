@@ -90,9 +90,16 @@ var runFlags = []flagGroup{
 		{name: "curves", help: "key exchange `LIST`, such as X25519MLKEM768,X25519,P-256"},
 		{name: "insecure", kind: toggle, aliases: []string{"tls-skip-verify", "skip-verify", "insecure-skip-verify"}, help: "do not verify the broker's certificate"},
 	}},
+	{"Judging (exit codes 6, 7, 8)", []flagSpec{
+		{name: "fail-if", kind: list, tool: true, help: "`GATE` that fails the run where it is true: 'p99 > 5ms @ qos=1', 'lost > 0'; repeatable"},
+		{name: "gate", kind: list, tool: true, help: "`FILE` of gates that must hold, one a line: p99 < 5ms; repeatable"},
+		{name: "baseline", kind: list, tool: true, help: "report `FILE` to compare with after the run; several pool their iterations"},
+		{name: "max-regression", tool: true, help: "`PERCENT` that a case may be slower than the baseline (default 5%)"},
+		{name: "allow", kind: list, tool: true, help: "`KEY` of a difference from the baseline's run that may be: see compare-reports; repeatable"},
+	}},
 	{"Output", []flagSpec{
-		{name: "output", short: "o", kind: list, tool: true, help: "write the report to `FILE` (.json, .json.gz, .md, .txt) or FORMAT=FILE, - for stdout; repeatable"},
-		{name: "format", tool: true, help: "`FORMAT` on stdout: console, markdown or json (default console)"},
+		{name: "output", short: "o", kind: list, tool: true, help: "write the report to `FILE` (.json, .md, .csv, .html, .xml, ...) or FORMAT=FILE, - for stdout; repeatable"},
+		{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(reportFormats, ", ") + " (default console)"},
 		{name: "log", tool: true, help: "live log in the `STYLE` bdn: one line per iteration, as BenchmarkDotNet's"},
 		{name: "quiet", kind: toggle, tool: true, help: "print results and faults only"},
 		{name: "no-progress", kind: toggle, tool: true, help: "do not print progress"},

@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func (a *app) help(c *cobra.Command, _ []string) {
 		b.WriteString("\nCommands:\n")
 		for _, sub := range c.Commands() {
 			if sub.IsAvailableCommand() {
-				fmt.Fprintf(&b, "  %-12s %s\n", sub.Name(), sub.Short)
+				fmt.Fprintf(&b, "  %-16s %s\n", sub.Name(), sub.Short)
 			}
 		}
 	}
@@ -42,19 +43,21 @@ func (a *app) help(c *cobra.Command, _ []string) {
 	if c.Name() == "run" {
 		b.WriteString("\n" + runHelpTail)
 	}
-	if c.Name() == "run" || !c.HasParent() {
+	if slices.Contains([]string{"mqttload", "run", "compare-reports", "audit"}, c.Name()) {
 		b.WriteString("\n" + exitCodesHelp)
 	}
 	_, _ = io.WriteString(c.OutOrStdout(), b.String())
 }
 
 // helpGroups are the commands whose flags are shown by groups.
-var helpGroups = map[string][]flagGroup{"run": runFlags, "broker": brokerFlags}
+var helpGroups = map[string][]flagGroup{
+	"run": runFlags, "broker": brokerFlags, "compare-reports": compareFlags, "report": reportFlags, "audit": auditFlags,
+}
 
 const runHelpTail = `Values come from, first to last: flag, environment (--client-id is
 MQTTLOAD_CLIENT_ID), configuration file (client-id: ...), scenario, default.
-In the environment, url, source-ip, cafile and output take commas between
-values and user-property takes new lines.
+In the environment, lists take commas between values; user-property and
+fail-if take new lines.
 `
 
 func visible(fs *pflag.FlagSet) string {

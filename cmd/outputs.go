@@ -2,28 +2,25 @@ package cmd
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 )
 
-// formats are the forms of a report, by name.
-var formats = map[string]func(io.Writer, *result.Report) error{
-	"console":  report.Console,
-	"markdown": report.Markdown,
-	"json":     result.Encode,
-}
+// formatSet are the formats that a command writes, by the names of package report.
+type formatSet []string
 
 var (
-	formatNames   = []string{"console", "markdown", "json"}
-	formatAliases = map[string]string{"table": "console", "text": "console", "md": "markdown"}
-	extensions    = map[string]string{".json": "json", ".md": "markdown", ".markdown": "markdown", ".txt": "console"}
+	reportFormats     = formatSet(report.Formats())
+	comparisonFormats = formatSet(report.ComparisonFormats())
 )
 
 // output is one place that the report goes to; path "" is standard output.
@@ -32,25 +29,24 @@ type output struct{ format, path string }
 // outputs are all of them; exactly one is standard output.
 type outputs []output
 
-func formatName(s string) (string, error) {
-	if full, ok := formatAliases[s]; ok {
+// name is the format that s means, itself or an alias.
+func (known formatSet) name(s string) (string, error) {
+	full, err := report.FormatName(s)
+	if err == nil && slices.Contains(known, full) {
 		return full, nil
 	}
-	if _, ok := formats[s]; ok {
-		return s, nil
-	}
-	if near := nearest(s, formatNames); near != "" {
+	if near := nearest(s, known); near != "" {
 		return "", fmt.Errorf("unknown format %q, did you mean %q?", s, near)
 	}
-	return "", fmt.Errorf("unknown format %q: known are %s", s, strings.Join(formatNames, ", "))
+	return "", fmt.Errorf("unknown format %q: known are %s", s, strings.Join(known, ", "))
 }
 
-// parseOutputs reads --output and --format.
-func parseOutputs(s settings, bad *faults) outputs {
+// parse reads --output and --format.
+func (known formatSet) parse(s settings, bad *faults) outputs {
 	var outs outputs
 	stdout := ""
 	if f, ok := s["format"]; ok {
-		name, err := formatName(f.value())
+		name, err := known.name(f.value())
 		if err != nil {
 			bad.usage("", "%s: %v", f.place, err)
 		}
@@ -58,7 +54,7 @@ func parseOutputs(s settings, bad *faults) outputs {
 	}
 	o := s["output"]
 	for _, value := range o.values {
-		one, err := parseOutput(value)
+		one, err := known.parseOutput(value)
 		switch {
 		case err != nil:
 			bad.usage("", "%s %s: %v", o.place, value, err)
@@ -79,9 +75,9 @@ func parseOutputs(s settings, bad *faults) outputs {
 
 // parseOutput reads FILE, whose name says its format, or FORMAT=FILE. What
 // stands before the first equals sign is a format only if there is such a one.
-func parseOutput(s string) (output, error) {
+func (known formatSet) parseOutput(s string) (output, error) {
 	if before, path, ok := strings.Cut(s, "="); ok && !strings.ContainsAny(before, "./") {
-		name, err := formatName(before)
+		name, err := known.name(before)
 		if err == nil && path == "" {
 			err = errors.New("the file is missing")
 		}
@@ -90,13 +86,14 @@ func parseOutput(s string) (output, error) {
 	if s == "-" {
 		return output{"", s}, nil
 	}
-	if name, err := formatName(s); err == nil {
+	if name, err := known.name(s); err == nil {
 		return output{}, fmt.Errorf("that is a format: write %s=FILE, or --format %s for standard output", name, name)
 	}
-	if name, ok := extensions[strings.ToLower(filepath.Ext(strings.TrimSuffix(s, ".gz")))]; ok && (name == "json" || !strings.HasSuffix(s, ".gz")) {
+	if name, ok := report.FormatOf(s); ok && slices.Contains(known, name) {
 		return output{name, s}, nil
 	}
-	return output{}, errors.New("the name does not tell the format: end it in .json, .json.gz, .md or .txt, or write FORMAT=FILE")
+	return output{}, fmt.Errorf("the name does not tell the format: end it as in report.json, report.md or report.html, or write FORMAT=FILE with FORMAT one of %s",
+		strings.Join(known, ", "))
 }
 
 // check finds out, before hours of load, whether the files can be written.
@@ -158,37 +155,62 @@ func (outs outputs) save(r *result.Report) {
 	}
 }
 
+// render writes something in a format, one of those of the outputs' set.
+type render func(w io.Writer, format string) error
+
 // finish prints the result and then writes every file, each even if another
 // one cannot be written.
-func (outs outputs) finish(stdout io.Writer, r *result.Report) faults {
+func (outs outputs) finish(stdout io.Writer, write render) faults {
 	var bad faults
 	for _, o := range outs {
 		if o.path == "" {
-			bad = append(bad, asFaults(stdoutError(formats[o.format](stdout, r)), exitInternal)...)
+			bad = append(bad, asFaults(stdoutError(write(stdout, o.format)), exitInternal)...)
 		}
 	}
 	for _, o := range outs {
 		if o.path == "" {
 			continue
 		}
-		if err := o.write(r); err != nil {
+		if err := o.write(write); err != nil {
 			bad = append(bad, fault{exitInternal, err.Error(), "make room, or choose another file; the result stands above"})
 		}
 	}
 	return bad
 }
 
-func (o output) write(r *result.Report) error {
-	if o.format == "json" {
-		return result.Write(o.path, r)
-	}
+// has reports whether any output is in the format.
+func (outs outputs) has(format string) bool {
+	return slices.ContainsFunc(outs, func(o output) bool { return o.format == format })
+}
+
+// stdout is the format of standard output.
+func (outs outputs) stdout() string {
+	i := slices.IndexFunc(outs, func(o output) bool { return o.path == "" })
+	return outs[i].format
+}
+
+func (o output) write(write render) error {
 	var b bytes.Buffer
-	err := formats[o.format](&b, r)
+	err := write(&b, o.format)
+	content := b.Bytes()
+	if err == nil && strings.HasSuffix(strings.ToLower(o.path), ".gz") {
+		content, err = gzipped(content)
+	}
 	if err == nil {
-		err = result.WriteFile(o.path, b.Bytes())
+		err = result.WriteFile(o.path, content)
 	}
 	if err != nil {
 		return &result.FileError{Op: "write", Path: o.path, Err: osCause(err)}
 	}
 	return nil
+}
+
+func gzipped(b []byte) ([]byte, error) {
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	_, err := z.Write(b)
+	if cerr := z.Close(); err == nil {
+		err = cerr
+	}
+	return out.Bytes(), err
 }

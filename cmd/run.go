@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -52,6 +53,7 @@ type run struct {
 	a        *app
 	cases    []scenarios.Case
 	outs     outputs
+	judge    judge
 	mode     int // of progress
 	quiet    bool
 	dryRun   bool
@@ -64,7 +66,7 @@ func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
 	s, bad := a.gather(c, runFlags)
 	sc := a.scenario(args, s, &bad)
 	r := &run{a: a, quiet: s["quiet"].on(), dryRun: s["dry-run"].on()}
-	r.outs = parseOutputs(s, &bad)
+	r.outs = reportFormats.parse(s, &bad)
 	r.mode = a.progressMode(s, &bad)
 	seed := readSeed(s, &bad)
 	if sc == nil {
@@ -75,6 +77,7 @@ func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
 		return nil, append(bad, asFaults(err, exitUsage)...)
 	}
 	a.warnScenario(sc)
+	r.judge = readJudge(s, sc, r.cases, r.outs, &bad)
 	bad = append(bad, aim(r.cases)...)
 	r.embedded = embedded(r.cases)
 	env := machine()
@@ -84,7 +87,10 @@ func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
 		Scenario: sc.Effective(), ScenarioHash: sc.Hash(),
 		Run: result.Run{ID: runID(seed), Seed: seed, Command: commandLine(c, args, runFlags)},
 	}
-	return r, bad.err()
+	if len(bad) == 0 {
+		bad = r.judge.check(r.report, r.cases)
+	}
+	return r, bad.inOrder().err()
 }
 
 // scenario loads the scenario and lets the settings override it.
@@ -178,9 +184,26 @@ func (r *run) run(ctx context.Context) error {
 	r.report.Run.Status = o.status()
 	now := time.Now().UTC()
 	r.report.Run.Finished = &now
-	bad := r.outs.finish(r.a.Stdout, r.report)
-	// What the run showed weighs more than a file that could not be written.
-	return slices.Concat(o.verdict(), bad).err()
+	return r.finish(o)
+}
+
+// finish judges what was measured, prints it and writes the files.
+func (r *run) finish(o outcome) error {
+	var j judgement
+	if o.measured() {
+		j = r.judge.judge(r.report)
+	}
+	bad := slices.Concat(o.verdict(), j.faults)
+	if f := r.outs.stdout(); len(j.compared) > 0 && f != "console" && f != "markdown" && !r.quiet {
+		r.a.warnComparison(j.compared)
+	}
+	bad = append(bad, r.outs.finish(r.a.Stdout, j.render(r.report))...)
+	summary, lines := report.StepSummary(r.report), report.ErrorLines(r.report)
+	if len(j.compared) > 0 {
+		summary, lines = summary+"\n"+j.compared.summary(), append(lines, j.compared.errorLines()...)
+	}
+	r.a.tellGitHub(summary, lines)
+	return bad.inOrder().err()
 }
 
 // announce prints what is loaded, and how, before it is.

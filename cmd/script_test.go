@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -34,6 +35,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
+			data, err := filepath.Abs("../result/testdata")
+			if err != nil {
+				return err
+			}
+			e.Setenv("TABLES", data)
 			e.Values[processesKey{}] = processes{}
 			e.Values[valuesKey{}] = map[any]any{}
 			e.Defer(func() {
@@ -48,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"report": checkReport, "closedport": closedPort, "once": once,
 			"fake": fake, "awaitpublish": awaitPublish, "samerun": sameRun, "nocanary": noCanary,
 			"certs": certs, "address": address,
+			"synth": synth, "scale": scale, "truncated": truncated, "bomb": bomb, "huge": huge,
 		},
 	})
 }
@@ -227,7 +234,7 @@ func closedPort(ts *testscript.TestScript, _ bool, args []string) {
 func once(ts *testscript.TestScript, _ bool, args []string) {
 	re, n := regexp.MustCompile(args[1]), 0
 	for line := range strings.Lines(ts.ReadFile(args[0])) {
-		if re.MatchString(line) {
+		if re.MatchString(strings.TrimSuffix(line, "\n")) {
 			n++
 		}
 	}

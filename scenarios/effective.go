@@ -51,6 +51,9 @@ func (s *Scenario) Effective() any {
 		doc = append(doc, member{"description", s.Description})
 	}
 	doc = append(doc, s.sections(func(*field) bool { return true })...)
+	if len(s.Gates) > 0 {
+		doc = append(doc, member{"gates", s.Gates})
+	}
 	if len(s.Exclude) > 0 {
 		doc = append(doc, member{"exclude", s.Exclude})
 	}
@@ -134,8 +137,8 @@ var unhashed = []string{
 
 // Hash is the SHA-256, in hexadecimal, of what is measured: matrix with the
 // bytes of payload files, load, what clients have in common, and TLS or not.
-// It does not depend on target, names, user, password, client id or the places
-// of certificates. Runs with different hashes measured different things.
+// It does not depend on target, names, user, password, client id, the places of
+// certificates, or the gates. Runs with different hashes measured different things.
 func (s *Scenario) Hash() string {
 	doc := s.sections(func(f *field) bool {
 		return f.section != "target" && !slices.Contains(unhashed, f.key)

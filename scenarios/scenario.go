@@ -15,6 +15,10 @@ type Scenario struct {
 	Name        string
 	Description string
 	Exclude     []string // "qos=2/payload=8192": cases that are left out
+	// Gates are what must hold of the results, "p99 < 5ms @ qos=1", as the file
+	// has them: whoever judges results reads them. [Scenario.GatePlace] says
+	// where each stands.
+	Gates []string
 	// LookupEnv reads the variable of password_env. It is nil unless the
 	// caller sets it: this package does not read the environment.
 	LookupEnv func(name string) (string, bool)
@@ -25,6 +29,7 @@ type Scenario struct {
 	passwordFile string
 	passwordEnv  string
 	places       map[string]place // by key
+	gatePlaces   []place          // by index of Gates
 	narrowed     bool             // a setting replaced an axis
 	file         string
 	source       []byte
@@ -57,6 +62,11 @@ func newScenario() *Scenario {
 
 // Source returns the scenario file as it was read.
 func (s *Scenario) Source() []byte { return slices.Clone(s.source) }
+
+// GatePlace says where gate i stands, "nightly.yaml:7".
+func (s *Scenario) GatePlace(i int) string {
+	return fmt.Sprintf("%s:%d", s.gatePlaces[i].file, s.gatePlaces[i].line)
+}
 
 // Keys lists every key that [Scenario.Set] takes.
 func Keys() []string {

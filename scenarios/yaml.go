@@ -157,8 +157,11 @@ func (d *decoder) section(key string, k, v *yaml.Node) {
 		}
 		d.mapping(v, key, func(name string, k, v *yaml.Node) { d.key(key, name, k, v) })
 	case "gates":
-		if list, ok := d.scalars(v, key, true); ok && len(list) > 0 {
-			d.fail(k.Line, key, "gates are not supported yet in this version: remove them")
+		if list, ok := d.scalars(v, key, true); ok {
+			for _, n := range list {
+				d.s.Gates = append(d.s.Gates, n.Value)
+				d.s.gatePlaces = append(d.s.gatePlaces, place{file: d.file, line: n.Line})
+			}
 		}
 	case "exclude":
 		if list, ok := d.scalars(v, key, true); ok {

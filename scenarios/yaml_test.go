@@ -59,7 +59,7 @@ clients:
   retain: true
   user_properties: {TraceId: x, traceid: 1.0, on: yes}
 tls: {cafile: ca.pem, capath: /cas, cert: c.pem, key: c.key, key_password_file: kp, servername: broker, alpn: [mqtt], tls_min: 1.2, tls_max: "1.3", curves: [X25519, P-256], insecure: true}
-gates: []
+gates: ["p99 < 5ms @ qos=1", lost == 0]
 exclude: ["qos=2/payload=1024", "payload=text:a,b/inflight=10"]
 `
 
@@ -103,6 +103,23 @@ func TestParseEverything(t *testing.T) {
 	if len(g.URLs) != 2 || g.URLs[1].Addr() != "[::1]:1883" || g.ConnectTimeout != 5*time.Second || g.ConnectRate != 500.5 || len(g.SourceIPs) != 2 {
 		t.Errorf("target %+v", g)
 	}
+	if len(s.Gates) != 2 || s.Gates[0] != "p99 < 5ms @ qos=1" || s.Gates[1] != "lost == 0" || s.GatePlace(1) != "dir/x.yaml:18" {
+		t.Errorf("gates %q, the second in %s", s.Gates, s.GatePlace(1))
+	}
+}
+
+// TestGatesAreNotMeasured: what is demanded of results does not change them.
+func TestGatesAreNotMeasured(t *testing.T) {
+	hash := func(text string) string {
+		s, err := Parse("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Hash()
+	}
+	if hash("matrix: {qos: [1]}\ngates: [lost == 0]\n") != hash("matrix: {qos: [1]}\n") {
+		t.Error("gates change the hash")
+	}
 }
 
 func TestScalarsStayAsWritten(t *testing.T) {
@@ -145,7 +162,7 @@ func TestParseErrors(t *testing.T) {
 			"x.yaml:1: qos belongs to matrix", "x.yaml:2: url belongs to target", "x.yaml:3: pairs belongs to load", "x.yaml:4: qos belongs to matrix"}},
 		{"later", "load: {rate: 100, publishers: 3}\ntls: {keylog: f}\n", []string{
 			"x.yaml:1: rate is not supported yet in this version: remove it", "x.yaml:1: publishers is not supported yet in this version: remove it", "x.yaml:2: keylog is not supported yet in this version: remove it"}},
-		{"gates", "name: a\ngates: ['lost == 0']\n", []string{"x.yaml:2: gates are not supported yet in this version: remove them"}},
+		{"gates", "name: a\ngates: [{lost: 0}]\n", []string{"x.yaml:2: gates[0] takes a single value here"}},
 		{"twice", "name: a\nname: b\nload: {pairs: 1, pairs: 2}\n", []string{`x.yaml:2: key "name" is there twice, first in line 1`, `x.yaml:3: key "pairs" is there twice, first in line 3`}},
 		{"axis and load", "load: {pairs: 1}\nmatrix: {pairs: [1, 2]}\n", []string{"x.yaml:2: pairs is in matrix and in load: keep one"}},
 		{"load and axis", "matrix: {pairs: [1, 2]}\nload: {pairs: 1}\n", []string{"x.yaml:2: pairs is in matrix and in load: keep one"}},

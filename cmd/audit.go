@@ -1,0 +1,90 @@
+package cmd
+
+import (
+	"bytes"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mqttload/mqttload/report"
+	"github.com/mqttload/mqttload/result"
+)
+
+var auditFormats = formatSet(report.AuditFormats())
+
+var auditFlags = []flagGroup{{"Flags", []flagSpec{
+	{name: "output", short: "o", kind: list, tool: true, help: "write the findings to `FILE` (.json, .md, .txt) or FORMAT=FILE, - for stdout; repeatable"},
+	{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(auditFormats, ", ") + " (default console)"},
+}}}
+
+func (a *app) auditCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "audit FILE... [flags]", Short: "Recompute the numbers of a report",
+		Long: "Audit recomputes what a report or a table of another tool says of itself: the\n" +
+			"number of iterations behind Error and StdDev, Req/sec against Mean, digits, short\n" +
+			"iterations, stalls hidden in a mean; of reports of mqttload every number that\n" +
+			"follows from iterations, counts and histograms. It ends with 8 where a number does\n" +
+			"not follow from the data; what is right and misleads is a warning, and ends with 0.",
+		Example: "  mqttload audit report.json",
+		Args:    someFiles,
+		RunE:    func(c *cobra.Command, args []string) error { return a.audit(c, args) },
+	}
+	define(c, auditFlags)
+	complete(c, "format", auditFormats)
+	return c
+}
+
+// audited is one file with what was found in it.
+type audited struct {
+	input    *result.Input
+	findings []result.Finding
+}
+
+type audits []audited
+
+func (a *app) audit(c *cobra.Command, args []string) error {
+	var bad faults
+	outs := auditFormats.parse(flagSettings(c, auditFlags), &bad)
+	inputs := readInputs(args, &bad)
+	if len(bad) > 0 {
+		return bad.inOrder()
+	}
+	var all audits
+	for _, in := range inputs {
+		all = append(all, audited{in, result.Audit(in)})
+	}
+	return append(all.verdict(), outs.finish(a.Stdout, all.write)...).inOrder().err()
+}
+
+// verdict is one fault for every file that contradicts itself.
+func (list audits) verdict() (bad faults) {
+	for _, one := range list {
+		n, first := 0, ""
+		for _, f := range one.findings {
+			if f.Level != result.LevelFail {
+				continue
+			}
+			if n++; n == 1 {
+				first = strings.TrimPrefix(f.Case+": "+f.Message, ": ")
+			}
+		}
+		if n > 0 {
+			bad = append(bad, fault{exitUnlike, one.input.Source + ": " + first + andMore(n-1), ""})
+		}
+	}
+	return bad
+}
+
+func (list audits) write(w io.Writer, format string) error {
+	var b bytes.Buffer
+	for i, one := range list {
+		separate(&b, format, i, len(list))
+		if err := report.WriteAudit(&b, format, one.input, one.findings); err != nil {
+			return err
+		}
+	}
+	closeList(&b, format, len(list))
+	_, err := w.Write(b.Bytes())
+	return err
+}

@@ -1,0 +1,226 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+var compareFlags = []flagGroup{{"Flags", []flagSpec{
+	{name: "base", kind: list, tool: true, help: "base `FILE`; several pool their iterations"},
+	{name: "head", kind: list, tool: true, help: "head `FILE`; several pool their iterations"},
+	{name: "across", tool: true, help: "compare inside the file: param `KEY`, such as transport, or KEY=VALUE with VALUE as the base"},
+	{name: "ignore", kind: list, tool: true, help: "param `KEY` that does not count for finding a case's counterpart; repeatable"},
+	{name: "threshold", tool: true, help: "least change that matters, `PERCENT` (default 5%)"},
+	{name: "allow", kind: list, tool: true, help: "`KEY` of a difference between the runs that may be, see above; repeatable"},
+	{name: "strict", kind: toggle, tool: true, help: "end with 8 if any case is inconclusive"},
+	{name: "output", short: "o", kind: list, tool: true, help: "write the comparison to `FILE` (.json, .md, .html, .txt) or FORMAT=FILE, - for stdout; repeatable"},
+	{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(comparisonFormats, ", ") + " (default console)"},
+}}}
+
+func (a *app) compareCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "compare-reports BASE HEAD... [flags]", Aliases: []string{"compare"},
+		Short: "Compare reports, case by case",
+		Long: "Compare-reports says of every case whether HEAD is faster or slower than BASE,\n" +
+			"the same, or whether nobody can tell. Several HEADs are compared with BASE one by\n" +
+			"one; files joined by commas are one side, whose iterations are pooled. It reads\n" +
+			"reports of mqttload (.json, .json.gz), BenchmarkDotNet's markdown and full JSON,\n" +
+			"tab-separated tables and Go benchmark text. It ends with 0 without a regression,\n" +
+			"with 7 for one, and with 8 where the reports cannot be compared.\n\n" +
+			"Runs that were unlike are refused. What may differ is named by --allow:\n" +
+			wrapped(result.UnlikeKeys) + ".",
+		Example: "  mqttload compare-reports base.json head.json",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.compareReports(c, args)
+		},
+	}
+	define(c, compareFlags)
+	complete(c, "format", comparisonFormats)
+	complete(c, "allow", result.UnlikeKeys)
+	return c
+}
+
+// wrapped lists words in lines of a help text.
+func wrapped(words []string) string {
+	const width = 78
+	text, line := "", ""
+	for i, w := range words {
+		if i < len(words)-1 {
+			w += ","
+		}
+		if len(line)+len(w) > width {
+			text, line = text+strings.TrimSpace(line)+"\n", ""
+		}
+		line += w + " "
+	}
+	return text + strings.TrimSpace(line)
+}
+
+// compareReports compares what the arguments name and prints it.
+func (a *app) compareReports(c *cobra.Command, args []string) error {
+	var bad faults
+	s := flagSettings(c, compareFlags)
+	outs := comparisonFormats.parse(s, &bad)
+	o := compareOptions(s, "threshold", &bad)
+	base, heads := sides(s, args, &bad)
+	if len(heads) > 1 && outs.has("html") {
+		bad.usage("give one HEAD, or join the files of one side by commas", "html shows one comparison")
+	}
+	if len(bad) > 0 {
+		return bad
+	}
+	all := comparisons{}
+	for _, head := range heads {
+		all = append(all, comparison{head: readInputs(head, &bad)})
+	}
+	inputs := readInputs(base, &bad)
+	if len(bad) > 0 {
+		return bad.err()
+	}
+	return a.compareAll(all, inputs, o, outs, s["strict"].on())
+}
+
+// compareAll compares every head with the base. What can be compared is shown,
+// even if another one cannot.
+func (a *app) compareAll(all comparisons, base []*result.Input, o result.CompareOptions, outs outputs, strict bool) error {
+	var bad faults
+	var done comparisons
+	for _, one := range all {
+		var err error
+		one.base = base
+		if one.outcome, err = result.Compare(base, one.head, o); err != nil {
+			bad = append(bad, compareFault(err))
+			continue
+		}
+		done = append(done, one)
+	}
+	if len(done) > 0 {
+		failed := outs.finish(a.Stdout, done.write)
+		bad = slices.Concat(bad, done.verdict(strict), failed)
+		a.tellGitHub(done.summary(), done.errorLines())
+	}
+	return bad.inOrder().err()
+}
+
+// sides are the files of the base, and of each head.
+func sides(s settings, args []string, bad *faults) (base []string, heads [][]string) {
+	base, head := splitFiles(s["base"].values...), splitFiles(s["head"].values...)
+	across := s["across"].value() != ""
+	if len(args) > 0 && len(base) == 0 {
+		base, args = splitFiles(args[0]), args[1:]
+	}
+	if len(head) > 0 {
+		heads = append(heads, head)
+	}
+	for _, arg := range args {
+		heads = append(heads, splitFiles(arg))
+	}
+	switch {
+	case len(base) == 0:
+		bad.usage("name the base and the head: mqttload compare-reports base.json head.json", "there is nothing to compare")
+	case across && len(heads) > 0:
+		bad.usage("give one file, or leave --across out", "--across compares inside one file")
+	case across:
+		heads = [][]string{nil}
+	case len(heads) == 0:
+		bad.usage("name a second file, or compare inside this one with --across KEY", "there is no head to compare %s with", printable(base[0]))
+	case len(head) > 0 && len(args) > 0:
+		bad.usage("leave one of them out", "both --head and an argument name the head")
+	}
+	return base, heads
+}
+
+// splitFiles takes lists of files apart; a file whose name has a comma is one.
+func splitFiles(args ...string) (paths []string) {
+	for _, arg := range args {
+		if _, err := os.Stat(arg); err == nil {
+			paths = append(paths, arg)
+			continue
+		}
+		paths = append(paths, strings.Split(arg, ",")...)
+	}
+	return paths
+}
+
+// compareOptions reads the flags that a comparison has in run, too.
+func compareOptions(s settings, threshold string, bad *faults) result.CompareOptions {
+	o := result.CompareOptions{Across: s["across"].value(), Ignore: s["ignore"].words(), Allow: s["allow"].words()}
+	if t, ok := s[threshold]; ok {
+		share, err := parsePercent(t.value())
+		if err != nil {
+			bad.usage("write a percentage above zero, such as 5%", "%s %s: %v", t.place, t.value(), err)
+		}
+		o.Threshold = share
+	}
+	return o
+}
+
+// parsePercent reads "5%" as 0.05. A bare number is refused: 0.05 could be meant.
+func parsePercent(text string) (float64, error) {
+	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
+	if !ok {
+		return 0, errors.New("the percent sign is missing")
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	switch {
+	case err != nil || v != v:
+		return 0, errors.New("not a number")
+	case v <= 0 || v > 1e6:
+		return 0, errors.New("out of range")
+	}
+	return v / 100, nil
+}
+
+// readInputs reads the files of one side, and tells of all that cannot be read.
+func readInputs(paths []string, bad *faults) []*result.Input {
+	var list []*result.Input
+	for _, path := range paths {
+		in, err := result.ReadAny(path)
+		if err != nil {
+			*bad = append(*bad, readFault(err))
+			continue
+		}
+		list = append(list, in)
+	}
+	return list
+}
+
+// readFault: a report without a case can be read and not compared.
+func readFault(err error) fault {
+	code := exitUsage
+	if errors.Is(err, result.ErrNoCells) {
+		code = exitUnlike
+	}
+	return fault{code, err.Error(), ""}
+}
+
+// compareFault is what keeps two runs from being compared.
+func compareFault(err error) fault {
+	var option *result.OptionError
+	var unlike *result.UnlikeError
+	switch {
+	case errors.As(err, &option) && option.Option == "files":
+		return usageError("", "%s", option.Reason)
+	case errors.As(err, &option):
+		return usageError("", "--%s: %s", option.Option, option.Reason)
+	case errors.As(err, &unlike):
+		var differences []string
+		allow := ""
+		for _, d := range unlike.Differences {
+			differences = append(differences, d.String())
+			if flag := " --allow " + d.Key; !strings.Contains(allow, flag) {
+				allow += flag
+			}
+		}
+		return fault{exitUnlike, "the runs are unlike: " + strings.Join(differences, "; "),
+			"compare runs of the same conditions, or let the differences pass:" + allow}
+	}
+	return fault{exitUnlike, err.Error(), ""}
+}

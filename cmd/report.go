@@ -1,0 +1,62 @@
+package cmd
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+var reportFlags = []flagGroup{{"Flags", []flagSpec{
+	{name: "output", short: "o", kind: list, tool: true, help: "write it to `FILE` (.json, .md, .csv, .html, .xml, ...) or FORMAT=FILE, - for stdout; repeatable"},
+	{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(reportFormats, ", ") + " (default console)"},
+}}}
+
+func (a *app) reportCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "report FILE... [flags]", Short: "Print saved reports in any format, merge several into one",
+		Long: "Report reads what run has written and prints it in another format. Several reports\n" +
+			"of one scenario, of machines that ran it at the same time or one after another,\n" +
+			"become one: iterations and histograms are put together, and no mean is averaged.",
+		Example: "  mqttload report report.json --output report.html",
+		Args:    someFiles,
+		RunE:    func(c *cobra.Command, args []string) error { return a.rerender(c, args) },
+	}
+	define(c, reportFlags)
+	complete(c, "format", reportFormats)
+	return c
+}
+
+// someFiles demands arguments.
+func someFiles(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError("see "+c.CommandPath()+" --help", "%s needs the name of a report file", c.Name())
+	}
+	return nil
+}
+
+func (a *app) rerender(c *cobra.Command, args []string) error {
+	var bad faults
+	outs := reportFormats.parse(flagSettings(c, reportFlags), &bad)
+	var list []*result.Report
+	for _, path := range args {
+		r, err := result.Read(path)
+		if err != nil {
+			bad = append(bad, fault{exitUsage, err.Error(), ""})
+			continue
+		}
+		list = append(list, r)
+	}
+	if len(bad) > 0 {
+		return bad
+	}
+	merged := list[0]
+	if len(list) > 1 {
+		var err error
+		if merged, err = result.Merge(list...); err != nil {
+			return fault{exitUnlike, err.Error(), ""}
+		}
+	}
+	return outs.finish(a.Stdout, judgement{}.render(merged)).err()
+}
