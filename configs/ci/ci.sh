@@ -1,0 +1,31 @@
+#!/bin/sh
+# Runs mqttload, compares with a baseline that a directory keeps, and ends with
+# its exit code: 0 ok, 5 delivery broken, 6 gate failed, 7 regression, 8 not
+# comparable. Arguments are those of "mqttload run" (default: quick):
+#
+#   BENCH_KEEP=true sh ci.sh nightly.yaml --url mqtt://broker:1883 --fail-if 'p99 > 5ms @ qos=1'
+#
+#   BENCH_BASELINE    directory of the baseline, one that outlives the job (default .mqttload)
+#   BENCH_REPORT      directory to write the report to (default mqttload-report)
+#   BENCH_REGRESSION  by how much a case may be slower (default 5%)
+#   BENCH_KEEP        true: a run that passed becomes the baseline, as on the main branch
+set -u
+baseline=${BENCH_BASELINE:-.mqttload}/baseline.json.gz
+report=${BENCH_REPORT:-mqttload-report}
+[ $# -gt 0 ] || set -- quick
+mkdir -p "$report" "$(dirname "$baseline")" || exit 1
+
+if [ -f "$baseline" ]; then
+	set -- "$@" --baseline "$baseline" --max-regression "${BENCH_REGRESSION:-5%}"
+else
+	echo "warning: there is no $baseline yet: nothing is compared" >&2
+fi
+mqttload run "$@" --output "$report/report.json.gz" --output "$report/report.html" --output junit="$report/junit.xml"
+code=$?
+
+if [ $code -eq 0 ] && [ "${BENCH_KEEP:-false}" = true ]; then
+	# Renamed, so that a job beside this one never reads half a file.
+	cp "$report/report.json.gz" "$baseline.new" && mv "$baseline.new" "$baseline" || exit 1
+	echo "this run is the new baseline: $baseline" >&2
+fi
+exit $code
