@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/mqttload/mqttload/result"
@@ -28,6 +29,7 @@ type caseRun struct {
 	warnings   []result.Warning
 	legs       legs
 	window     int
+	untimed    int64         // deliveries that are in no latency
 	busy       time.Duration // elapsed time of the actual iterations
 }
 
@@ -113,6 +115,13 @@ func (c *caseRun) result() *result.Case {
 	}
 	r.Delivery.CountsOnly = len(c.payload) < stampSize
 	r.Bottleneck = c.bottleneck(r)
+	if c.untimed > 0 {
+		r.Warnings = append(r.Warnings, result.Warning{
+			Code:    "untimed-deliveries",
+			Message: fmt.Sprintf("%s deliveries came so late that when they were sent is forgotten: they are in no latency", result.FormatInt(c.untimed)),
+			Hint:    "the percentiles and Max are too low by them; a larger --inflight remembers more",
+		})
+	}
 	return r
 }
 

@@ -107,8 +107,13 @@ func kindOf(err error) string {
 
 func reasonOf(err error) string {
 	var c *connectError
-	if errors.As(err, &c) {
+	var sub *mqtt.SubscribeError
+	switch {
+	case errors.As(err, &c):
 		return c.cause()
+	case errors.As(err, &sub):
+		// Without the filter, which every client may have another of.
+		return fmt.Sprintf("subscription refused: %s (0x%02X)", sub.Code, byte(sub.Code))
 	}
 	return err.Error()
 }

@@ -56,8 +56,8 @@ func (it *iteration) run(ctx context.Context) error {
 		Launch: it.launch, Stage: it.stage, Index: it.index,
 		StartNS: it.start - it.caseRun.start, ElapsedNS: end - it.start, Stalled: stalled,
 	}
-	if stalled {
-		r.ElapsedNS = it.lastProgress(streams) - it.start
+	if last := it.lastProgress(streams); stalled && last > it.start {
+		r.ElapsedNS = last - it.start
 	}
 	it.account(streams, &r, before)
 	return it.verdict(ctx, r)
@@ -150,8 +150,9 @@ func (it *iteration) lastProgress(streams []*stream) int64 {
 // account turns the iteration into numbers and gives them to the case.
 func (it *iteration) account(streams []*stream, r *result.Iteration, before usage) {
 	var d result.Delivery
+	var untimed int64
 	for _, s := range streams {
-		s.account(&d, r)
+		untimed += s.account(&d, r)
 	}
 	d.Scheduled = d.Sent
 	if n := it.Load.Messages; n > 0 {
@@ -161,6 +162,7 @@ func (it *iteration) account(streams []*stream, r *result.Iteration, before usag
 	r.Operations = r.Received * int64(it.Load.OperationsPerMessage)
 	if it.stage == result.StageActual {
 		it.used(before, it.usage())
+		it.untimed += untimed
 		it.tick(r)
 	}
 	it.add(*r, d)

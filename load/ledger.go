@@ -12,6 +12,8 @@ type ledger struct {
 	gaps    bool // a bit of missing has been set in this iteration
 
 	delivered, duplicated, reordered, corrupted, foreign, late int64
+
+	untimed int64 // delivered so late that the time of sending is forgotten
 }
 
 // newLedger remembers the latest 4 x window sequence numbers, a power of two

@@ -259,6 +259,7 @@ func (s *session) prepare(m *member) error {
 		return err
 	}
 	m.pub.client, m.pub.tmpl = m.client, t
+	m.pub.window = uint64(s.granted(m.client))
 	return nil
 }
 
@@ -273,13 +274,22 @@ func (s *session) learn(c *mqtt.Client, d *dialer) {
 	if d.handshaken > 0 {
 		s.legs.handshake.record(int64(d.handshaken), 1)
 	}
-	s.window = c.Window()
+	s.window = s.granted(c)
 	overTLS := d.conf != nil
 	first := !s.x.told || overTLS && !s.x.toldTLS
 	s.x.told, s.x.toldTLS = true, s.x.toldTLS || overTLS
 	if first && s.x.cfg.Observer != nil {
 		s.x.cfg.Observer.Connected(s.describe(c, d))
 	}
+}
+
+// granted is the window in force: the Receive Maximum bounds what is in flight
+// at QoS 1 and 2, and so what is outstanding end to end; QoS 0 knows none.
+func (s *session) granted(c *mqtt.Client) int {
+	if s.QoS == 0 {
+		return s.Load.Inflight
+	}
+	return c.Window()
 }
 
 func (s *session) describe(c *mqtt.Client, d *dialer) result.Target {
@@ -305,7 +315,8 @@ func (s *session) lost(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients.Lost++
-	s.errs.add("disconnect", mqtt.EndOf(err), err.Error())
+	reason := mqtt.EndOf(err)
+	s.errs.add("disconnect", reason, reason)
 }
 
 // grace is how long the other ends of a lost pair are given to be lost as well

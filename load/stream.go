@@ -200,7 +200,7 @@ func (s *stream) giveUp() {
 }
 
 // account adds the iteration that has ended to d and it.
-func (s *stream) account(d *result.Delivery, r *result.Iteration) {
+func (s *stream) account(d *result.Delivery, r *result.Iteration) (untimed int64) {
 	s.subShard.mu.Lock()
 	defer s.subShard.mu.Unlock()
 	sent := int64(s.seq - s.first)
@@ -214,6 +214,7 @@ func (s *stream) account(d *result.Delivery, r *result.Iteration) {
 	r.Received += s.ledger.delivered
 	r.Lost += sent - s.ledger.delivered
 	r.Bytes += s.ledger.delivered * int64(len(s.payload))
+	return s.ledger.untimed
 }
 
 // deliver accounts for one message to the subscriber and returns the time it
@@ -246,7 +247,11 @@ func (s *stream) deliver(m *packet.Publish) (sentAt int64, ok bool) {
 		l.corrupted++
 	}
 	first := l.arrive(seq)
-	if !first || l.next-seq > uint64(len(s.sentAt))/2 {
+	if !first {
+		return 0, false
+	}
+	if l.next-seq > uint64(len(s.sentAt))/2 {
+		l.untimed++
 		return 0, false
 	}
 	return s.sentAt[seq&uint64(len(s.sentAt)-1)], true

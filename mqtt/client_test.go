@@ -405,3 +405,26 @@ func TestDisconnectIsLast(t *testing.T) {
 		t.Errorf("publish after DISCONNECT: %v", err)
 	}
 }
+
+// TestGarbageAfterAck: a bad packet behind a good one in the same read ends the
+// connection; the good one counts, and the handler's batch is ended.
+func TestGarbageAfterAck(t *testing.T) {
+	r := newRecorder()
+	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Handler: r}, connack5)
+	tmpl, err := c.Template(&packet.Publish{QoS: 1, PacketID: 1, Topic: []byte("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.PublishN(tmpl, 1, 7, nil); err != nil {
+		t.Fatal(err)
+	}
+	go c.Flush()
+	peer.ExpectType(packet.PUBLISH)
+	peer.Send("40 02 0001 f7 f7 f7 f7 f7")
+	peer.Expect("e0 01 81")
+	<-c.Done()
+	<-r.end
+	if len(r.acks) != 1 || r.acks[0].Stamp != 7 {
+		t.Errorf("acks %+v", r.acks)
+	}
+}

@@ -39,33 +39,39 @@ func (c *Client) read() error {
 	}
 }
 
-// batch handles every whole packet that has been read, then writes once.
+// batch handles every whole packet that has been read, then writes once. What
+// came before a bad packet counts: the handler's batch is always ended.
 func (c *Client) batch() error {
-	started := false
+	started, err := c.packets()
+	if !started {
+		return err
+	}
+	c.settle()
+	c.handler.BatchEnd()
+	if err != nil {
+		return err
+	}
+	return c.conn.Flush()
+}
+
+// packets handles the packets of a read, and reports whether there were any.
+func (c *Client) packets() (started bool, err error) {
 	for {
 		f, ok, err := c.conn.Next()
 		if err != nil {
-			return malformed(err)
+			return started, malformed(err)
 		}
 		if !ok {
-			break
+			return started, nil
 		}
 		if !started {
 			started = true
 			c.handler.BatchStart()
 		}
 		if err := c.handle(f); err != nil {
-			c.settle()
-			c.handler.BatchEnd()
-			return err
+			return started, err
 		}
 	}
-	if !started {
-		return nil
-	}
-	c.settle()
-	c.handler.BatchEnd()
-	return c.conn.Flush()
 }
 
 // handle is one packet. Replies are gathered and appended by settle.
@@ -214,6 +220,7 @@ func (c *Client) settle() {
 		return
 	}
 	out := c.conn.Begin()
+	before := len(out)
 	n := 0
 	for i := range c.acks {
 		var keep bool
@@ -223,8 +230,10 @@ func (c *Client) settle() {
 			n++
 		}
 	}
-	if !c.closing {
-		out = append(out, c.replies...)
+	out = append(out, c.replies...)
+	if c.closing {
+		// [MQTT-3.14.4-1] Nothing follows DISCONNECT.
+		out = out[:before]
 	}
 	c.conn.End(out)
 	c.replies = c.replies[:0]
@@ -291,6 +300,8 @@ func EndOf(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		// Whether the reader or a writer learns of it first is chance.
 		return "closed by the broker"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "reset by the broker"
 	case errors.As(err, &de):
 		return de.Error()
 	case errors.As(err, &op):
