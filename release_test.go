@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -149,6 +150,31 @@ func TestReleaseFilesExist(t *testing.T) {
 	for _, want := range []string{"LICENSE", "README.md", "CHANGELOG.md", "docs/*", "completions/*"} {
 		if !slices.Contains(g.Archives[0].Files, want) {
 			t.Errorf("archives lack %s", want)
+		}
+	}
+}
+
+// Data that no test loads goes stale unseen.
+func TestEveryConfigIsLoadedByATest(t *testing.T) {
+	configs, err := os.ReadDir("configs")
+	if err != nil || len(configs) == 0 {
+		t.Fatalf("configs: %v, %v", configs, err)
+	}
+	var tests strings.Builder
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		tests.Write(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range configs {
+		if !strings.Contains(tests.String(), "configs/"+c.Name()) {
+			t.Errorf("configs/%s is named by no test", c.Name())
 		}
 	}
 }
