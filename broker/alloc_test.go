@@ -23,7 +23,7 @@ func TestNoAllocation(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				f.run(t, n, 1000)
 				runtime.ReadMemStats(&after)
-				if per := float64(after.Mallocs-before.Mallocs) / n; per >= 0.01 {
+				if per := float64(after.Mallocs-before.Mallocs) / n; per >= allocationLimit {
 					t.Errorf("%.4f allocations per message", per)
 				}
 				if per := float64(b.Stats().Writes-writes) / n; per >= 0.05 {

@@ -49,6 +49,7 @@ func TestShutdown(t *testing.T) {
 	four.subscribe(sub("#", 1))
 	five.publish1("a", "x")
 	four.wantPublish("a", "x", 1)
+	settle(t, "three connections", func() bool { return b.Stats().Connections == 3 })
 	if err := b.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}

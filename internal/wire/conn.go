@@ -193,8 +193,9 @@ func (c *Conn) drainAll() {
 	for c.err == nil {
 		rest := c.rest
 		c.mu.Unlock()
-		err := c.sink.finish(rest)
+		// The out buffer has just been swapped: it can fill while this blocks.
 		c.callRoom()
+		err := c.sink.finish(rest)
 		c.mu.Lock()
 		if err != nil {
 			c.fail(err)
