@@ -39,7 +39,7 @@ func (o outcome) status() string {
 	switch {
 	case !o.measured() && o.err != nil && !o.interrupted():
 		return result.StatusFailed
-	case o.err != nil:
+	case o.err != nil, len(o.incomplete()) > 0:
 		return result.StatusPartial
 	}
 	return result.StatusComplete
@@ -144,26 +144,29 @@ func remedy(kind, text string) string {
 // incomplete finds clients that did not connect or were lost, and messages that
 // were not sent. In an interrupted run that is what was asked for.
 func (o outcome) incomplete() faults {
-	var lost, planned, connected, unsent, scheduled int64
+	var lost, planned, connected, unsent, scheduled, nacked, sent int64
 	for _, c := range o.cases {
 		lost += c.Clients.Lost
 		planned += c.Clients.Planned
 		connected += c.Clients.Connected
 		unsent += c.Delivery.Unsent
 		scheduled += c.Delivery.Scheduled
+		nacked += c.Delivery.Nacked
+		sent += c.Delivery.Sent
 	}
 	var bad faults
 	for _, one := range []struct {
-		n, of int64
-		what  string
+		n, of        int64
+		what, remedy string
 	}{
-		{planned - connected, planned, "connections did not come about"},
-		{lost, connected, "connections were lost while they were needed"},
-		{unsent, scheduled, "messages were not sent"},
+		{planned - connected, planned, "connections did not come about", ""},
+		{lost, connected, "connections were lost while they were needed", ""},
+		{nacked, sent, "messages were refused by the broker", "the errors below the table name its reasons"},
+		{unsent, scheduled, "messages were not sent", "the broker took no more: a smaller --inflight or a longer --drain may do, or its limits on messages in flight and queued"},
 	} {
 		if one.n > 0 {
 			msg := fmt.Sprintf("%s of %s %s (%s)", result.FormatInt(one.n), result.FormatInt(one.of), one.what, result.Percent(one.n, one.of))
-			bad = append(bad, fault{exitIncomplete, msg, ""})
+			bad = append(bad, fault{exitIncomplete, msg, one.remedy})
 		}
 	}
 	return bad
@@ -187,7 +190,7 @@ func (o outcome) broken() faults {
 		}
 		if d.Lost > 0 {
 			bad = append(bad, fault{exitDelivery, fmt.Sprintf("%s of %s messages were lost at QoS %d (%s), first in %s", result.FormatInt(d.Lost),
-				result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected), example), "look for queue limits and disconnects in the broker's log; a longer --drain tells late from lost"})
+				result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected), example), "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain tells late from lost"})
 		}
 		if qos == 2 && d.Duplicated > 0 {
 			bad = append(bad, fault{exitDelivery, fmt.Sprintf("%s messages were delivered more than once at QoS 2, first in %s",

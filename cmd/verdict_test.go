@@ -45,11 +45,12 @@ func TestVerdict(t *testing.T) {
 			lose(1)(c)
 			c.Warnings = []result.Warning{{Code: "granted-qos"}}
 		}), nil, result.StatusComplete},
-		{"clients lost", 0, change(func(c *result.Case) { c.Clients.Lost = 1 }), []int{4}, result.StatusComplete},
-		{"clients not connected", 0, change(func(c *result.Case) { c.Clients.Connected = 1 }), []int{4}, result.StatusComplete},
+		{"clients lost", 0, change(func(c *result.Case) { c.Clients.Lost = 1 }), []int{4}, result.StatusPartial},
+		{"clients not connected", 0, change(func(c *result.Case) { c.Clients.Connected = 1 }), []int{4}, result.StatusPartial},
 		{"interrupted while connecting", 0, func(o *outcome) { o.err = errInterrupted; o.cases[0].Clients.Connected = 1 }, []int{130}, result.StatusPartial},
-		{"unsent", 0, change(func(c *result.Case) { c.Delivery.Unsent = 1 }), []int{4}, result.StatusComplete},
-		{"clients and messages lost", 1, change(func(c *result.Case) { c.Clients.Lost = 1; lose(1)(c) }), []int{4, 5}, result.StatusComplete},
+		{"unsent", 0, change(func(c *result.Case) { c.Delivery.Unsent = 1 }), []int{4}, result.StatusPartial},
+		{"clients and messages lost", 1, change(func(c *result.Case) { c.Clients.Lost = 1; lose(1)(c) }), []int{4, 5}, result.StatusPartial},
+		{"refused by the broker", 1, change(func(c *result.Case) { c.Delivery.Nacked = 1 }), []int{4}, result.StatusPartial},
 		{"a case failed", 1, func(o *outcome) { o.err = broke }, []int{4}, result.StatusPartial},
 		{"interrupted", 1, func(o *outcome) { o.err = errInterrupted }, []int{130}, result.StatusPartial},
 		{"interrupted with loss", 1, func(o *outcome) { o.err = errInterrupted; lose(1)(&o.cases[0]) }, []int{130, 5}, result.StatusPartial},

@@ -16,6 +16,7 @@ const (
 	CodeGeneratorLimited = "generator-limited"
 	CodeLatencyClamped   = "latency-clamped"
 	CodeLedger           = "ledger"
+	CodeClientsMissing   = "clients-missing"
 )
 
 const (
@@ -42,7 +43,7 @@ const (
 func Analyze(c Case) []Warning {
 	xs := Samples(c.Iterations)
 	if len(xs) == 0 {
-		return append(zeroMeasurement(c), ledger(c)...)
+		return slices.Concat(zeroMeasurement(c), ledger(c), clientsMissing(c))
 	}
 	sorted := slices.Sorted(slices.Values(xs))
 	var ws []Warning
@@ -54,7 +55,8 @@ func Analyze(c Case) []Warning {
 	ws = append(ws, multimodal(sorted)...)
 	ws = append(ws, generatorLimited(c)...)
 	ws = append(ws, latencyClamped(c)...)
-	return append(ws, ledger(c)...)
+	ws = append(ws, ledger(c)...)
+	return append(ws, clientsMissing(c)...)
 }
 
 func actual(its []Iteration) []Iteration {
@@ -242,6 +244,26 @@ func ledger(c Case) []Warning {
 		return []Warning{{Code: CodeLedger, Message: err.Error(), Hint: "this is a fault of the tool: please report it with the report file"}}
 	}
 	return nil
+}
+
+// clientsMissing finds a case that was measured with fewer clients than planned.
+func clientsMissing(c Case) []Warning {
+	never, lost := c.Clients.Planned-c.Clients.Connected, c.Clients.Lost
+	var parts []string
+	if never > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s clients did not connect", FormatInt(never), FormatInt(c.Clients.Planned)))
+	}
+	if lost > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s clients were lost", FormatInt(lost), FormatInt(c.Clients.Connected)))
+	}
+	if parts == nil {
+		return nil
+	}
+	return []Warning{{
+		Code:    CodeClientsMissing,
+		Message: strings.Join(parts, ", ") + ": the row was measured with the rest",
+		Hint:    "the errors say why; do not compare this row with a whole one",
+	}}
 }
 
 // NamedHistogram is one leg of Latency under its JSON name.

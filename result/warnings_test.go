@@ -126,3 +126,24 @@ func TestAnalyzeOthers(t *testing.T) {
 		t.Error("a broker-limited case is called generator-limited")
 	}
 }
+
+func TestAnalyzeClientsMissing(t *testing.T) {
+	for _, tt := range []struct {
+		clients Clients
+		want    string
+	}{
+		{Clients{Planned: 100, Connected: 100}, ""},
+		{Clients{Planned: 100, Connected: 60}, "40 of 100 clients did not connect: the row was measured with the rest"},
+		{Clients{Planned: 100, Connected: 99, Lost: 2}, "1 of 100 clients did not connect, 2 of 99 clients were lost: the row was measured with the rest"},
+	} {
+		got := ""
+		for _, w := range Analyze(Case{Clients: tt.clients}) {
+			if w.Code == CodeClientsMissing {
+				got = w.Message
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%+v: got %q, want %q", tt.clients, got, tt.want)
+		}
+	}
+}
