@@ -1,10 +1,14 @@
 package cmd
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"time"
 
@@ -18,12 +22,13 @@ import (
 var brokerFlags = []flagGroup{{"Flags", []flagSpec{
 	{name: "listen", help: "`ADDRESS` to listen on (default 127.0.0.1:1883, with --tls 127.0.0.1:8883)"},
 	{name: "tls-listen", help: "`ADDRESS` to listen on with TLS, besides --listen"},
-	{name: "tls", kind: toggle, help: "TLS on --listen"},
-	{name: "cert", aliases: []string{"certfile", "cert-file"}, help: "`FILE` of the server certificate and its chain (default one to be thrown away)"},
-	{name: "key", aliases: []string{"keyfile", "key-file"}, help: "`FILE` of its key, unless in the same file"},
-	{name: "ca-out", help: "write the throw-away certificate's CA to `FILE`"},
+	{name: "tls", kind: toggle, tool: true, key: "broker-tls", help: "TLS on --listen"},
+	{name: "cert", key: "broker-cert", aliases: []string{"certfile", "cert-file"}, help: "`FILE` of the server certificate and its chain (default one to be thrown away)"},
+	{name: "key", key: "broker-key", aliases: []string{"keyfile", "key-file"}, help: "`FILE` of its key, unless in the same file"},
+	{name: "ca-out", help: "write the throw-away certificate's CA to `FILE`, which may replace a certificate and nothing else"},
 	{name: "addr-file", help: "write the addresses to `FILE` once they are listened on, one URL a line"},
-	{name: "quiet", kind: toggle, help: "do not say why connections end"},
+	{name: "quiet", kind: toggle, tool: true, help: "do not say why connections end"},
+	{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},
 }}}
 
 // brokerOptions is what the broker command was asked to do.
@@ -38,12 +43,16 @@ func (a *app) brokerCommand() *cobra.Command {
 		Use: "broker [flags]", Short: "Serve the embedded broker", Args: noArgs,
 		Long: "Broker serves the broker that mqttload measures when no other target is given.\n" +
 			"It is made for measuring, not for production: it lives in memory, and everybody\n" +
-			"who reaches it may connect, publish and subscribe.",
+			"who reaches it may connect, publish and subscribe.\n\n" +
+			"Values come from, first to last: flag, environment (--tls-listen is\n" +
+			"MQTTLOAD_TLS_LISTEN), configuration file (tls-listen: ...), default. There,\n" +
+			"--tls, --cert and --key are MQTTLOAD_BROKER_TLS, _CERT and _KEY, broker-tls,\n" +
+			"broker-cert and broker-key: without \"broker\" they are those of run's clients.",
 		Example: "  mqttload broker --listen 127.0.0.1:1883",
 	}
 	define(c, brokerFlags)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		o, err := readBrokerOptions(c)
+		o, err := a.readBrokerOptions(c)
 		if err != nil {
 			return err
 		}
@@ -52,35 +61,35 @@ func (a *app) brokerCommand() *cobra.Command {
 	return c
 }
 
-func readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
-	fs := c.Flags()
-	get := func(name string) string { return fs.Lookup(name).Value.String() }
-	o := brokerOptions{
-		listen: get("listen"), tlsListen: get("tls-listen"), cert: get("cert"), key: get("key"),
-		caOut: get("ca-out"), addrFile: get("addr-file"), quiet: get("quiet") == "true",
+func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
+	s, bad := a.gather(c, brokerFlags)
+	if s["tls"].source == s["tls-listen"].source && s["tls"].on() {
+		bad.usage("give --listen with --tls, or --tls-listen", "%s and %s both say where to serve TLS", s["tls"].place, s["tls-listen"].place)
+	} else if s["tls"].on() {
+		s.settle("tls", []string{"tls-listen"}, &bad)
 	}
-	var bad faults
-	if get("tls") == "true" {
-		if o.tlsListen != "" {
-			bad.usage("give --listen with --tls, or --tls-listen", "--tls and --tls-listen both say where to serve TLS")
-		}
-		o.listen, o.tlsListen = "", o.listen
-		if o.tlsListen == "" {
-			o.tlsListen = "127.0.0.1:8883"
-		}
-	} else if o.listen == "" && o.tlsListen == "" {
+	if s["ca-out"].source != s["cert"].source {
+		s.settle("ca-out", []string{"cert"}, &bad)
+	} else if s["cert"].source > 0 {
+		bad.usage("leave one of them out", "%s is for the throw-away certificate, and %s gives another one", s["ca-out"].place, s["cert"].place)
+	}
+	o := brokerOptions{
+		listen: s["listen"].value(), tlsListen: s["tls-listen"].value(), cert: s["cert"].value(), key: s["key"].value(),
+		caOut: s["ca-out"].value(), addrFile: s["addr-file"].value(), quiet: s["quiet"].on(),
+	}
+	switch {
+	case s["tls"].on():
+		o.listen, o.tlsListen = "", cmp.Or(o.listen, "127.0.0.1:8883")
+	case o.listen == "" && o.tlsListen == "":
 		o.listen = "127.0.0.1:1883"
 	}
 	for _, name := range []string{"cert", "key", "ca-out"} {
-		if fs.Changed(name) && o.tlsListen == "" {
-			bad.usage("add --tls or --tls-listen", "--%s without TLS", name)
+		if s[name].source > 0 && o.tlsListen == "" {
+			bad.usage("add --tls or --tls-listen", "%s without TLS", s[name].place)
 		}
 	}
-	if o.caOut != "" && o.cert != "" {
-		bad.usage("leave one of them out", "--ca-out is for the throw-away certificate, and --cert gives another one")
-	}
 	if o.key != "" && o.cert == "" {
-		bad.usage("give the certificate with --cert", "--key without --cert")
+		bad.usage("give the certificate with --cert", "%s without --cert", s["key"].place)
 	}
 	return o, bad.err()
 }
@@ -175,8 +184,12 @@ func serverTLS(o brokerOptions) (*tls.Config, error) {
 		// A server's key pair is read as a client's is, with the same words
 		// about the same faults in files.
 		conf, err := tlsconf.Options{CertFile: o.cert, KeyFile: o.key}.ClientConfig("")
+		var bad faults
+		for _, one := range tlsconf.Faults(err) {
+			bad.usage("", "%v", one)
+		}
 		if err != nil {
-			return nil, usageError("", "%v", err)
+			return nil, bad
 		}
 		return &tls.Config{Certificates: conf.Certificates, MinVersion: tls.VersionTLS12, DynamicRecordSizingDisabled: true}, nil
 	}
@@ -190,9 +203,40 @@ func serverTLS(o brokerOptions) (*tls.Config, error) {
 		return nil, fmt.Errorf("make a throw-away certificate: %w", err)
 	}
 	if o.caOut != "" {
+		if err := checkReplaceable(o.caOut); err != nil {
+			return nil, err
+		}
 		if err := result.WriteFile(o.caOut, bundle.CAPEM()); err != nil {
 			return nil, usageError("choose a file in a directory that exists", "--ca-out %s: %v", o.caOut, osCause(err))
 		}
 	}
 	return bundle.ServerConfig(), nil
+}
+
+// checkReplaceable refuses to write a CA over what is none: a slip in --ca-out
+// shall not cost anybody a file.
+func checkReplaceable(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil // there is nothing to lose, or writing says what is wrong
+	}
+	b, err := readSmall(path)
+	if err == nil && onlyCertificates(b) {
+		return nil
+	}
+	return usageError("remove it, or choose another file", "--ca-out %s: exists and holds something other than certificates", path)
+}
+
+// onlyCertificates reports whether b is PEM certificates and white space, or
+// nothing at all.
+func onlyCertificates(b []byte) bool {
+	b = bytes.TrimSpace(b)
+	for len(b) > 0 {
+		block, rest := pem.Decode(b)
+		// Decode passes over what stands before the block.
+		if block == nil || block.Type != "CERTIFICATE" || !bytes.HasPrefix(b, []byte("-----BEGIN CERTIFICATE-----")) {
+			return false
+		}
+		b = bytes.TrimSpace(rest)
+	}
+	return true
 }

@@ -1,10 +1,8 @@
 package cmd
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -12,13 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
-	"go.yaml.in/yaml/v3"
 )
 
 const (
 	envPrefix     = "MQTTLOAD_"
 	defaultConfig = "mqttload.yaml"
-	maxConfigSize = 1 << 20
 )
 
 // Where a setting comes from, the stronger the higher.
@@ -90,10 +86,7 @@ func (s settings) settle(one string, others []string, bad *faults) {
 // nobody reads.
 func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, faults) {
 	var bad faults
-	specs := map[string]flagSpec{}
-	for _, f := range all(groups) {
-		specs[f.name] = f
-	}
+	specs := keyed(groups)
 	env := a.readEnv(specs, &bad)
 	path, found := configPath(c, env)
 	if quiet := c.Flags().Lookup("quiet"); found && quiet.Value.String() != "true" {
@@ -116,7 +109,8 @@ func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, faults) {
 		}
 	}
 	got := settings{}
-	for name, spec := range specs {
+	for _, spec := range specs {
+		name := spec.name
 		flag := c.Flags().Lookup(name)
 		if err := v.BindPFlag(name, flag); err != nil {
 			bad.usage("", "--%s: %v", name, err)
@@ -177,19 +171,36 @@ func (a *app) readEnv(specs map[string]flagSpec, bad *faults) map[string]setting
 		}
 		name := strings.ToLower(strings.ReplaceAll(rest, "_", "-"))
 		spec, known := specs[name]
+		if _, elsewhere := everyKey()[name]; !known && elsewhere && key == envName(name) {
+			continue
+		}
 		if !known || key != envName(name) {
 			a.warnUnknownEnv(key, name, specs)
 			continue
 		}
 		s := setting{flagSpec: spec, values: splitEnv(spec, value), source: fromEnv, place: key}
 		checkToggle(s, bad)
-		got[name] = s
+		got[spec.name] = s
 	}
 	return got
 }
 
-func envName(flag string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+// keyed are the flags by what variables and configuration files call them.
+func keyed(groups []flagGroup) map[string]flagSpec {
+	specs := map[string]flagSpec{}
+	for _, f := range all(groups) {
+		specs[cmp.Or(f.key, f.name)] = f
+	}
+	return specs
+}
+
+// everyKey are the keys of all commands: one configuration file serves them
+// all, and each leaves the others' alone.
+func everyKey() map[string]flagSpec { return keyed(slices.Concat(runFlags, brokerFlags)) }
+
+// envName is the variable of a key.
+func envName(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
 }
 
 // splitEnv: a user property or a gate may contain commas, the other lists'
@@ -198,6 +209,8 @@ func splitEnv(spec flagSpec, value string) []string {
 	switch {
 	case spec.kind == list && (spec.name == "user-property" || spec.name == "fail-if"):
 		return strings.Split(strings.TrimRight(value, "\n"), "\n")
+	case spec.name == "payload":
+		return []string{value} // text: takes all its commas, as package scenarios knows
 	case spec.kind == list:
 		return strings.Split(value, ",")
 	}
@@ -241,108 +254,4 @@ func configPath(c *cobra.Command, env map[string]setting) (path string, found bo
 		return defaultConfig, true
 	}
 	return "", false
-}
-
-// readConfig reads a flat YAML map of long flag names. It takes scalars as
-// they are written, so that a user named 0123 stays one; viper would read a
-// number.
-func readConfig(path string, specs map[string]flagSpec, bad *faults) map[string]setting {
-	if path == "" {
-		return nil
-	}
-	b, err := readSmall(path)
-	if err != nil {
-		bad.usage("", "--config %s: %v", path, err)
-		return nil
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(b, &doc); err != nil {
-		bad.usage("", "%s: %v", path, err)
-		return nil
-	}
-	if len(doc.Content) == 0 {
-		return nil
-	}
-	root := doc.Content[0]
-	if root.Kind != yaml.MappingNode {
-		bad.usage("write lines like \"qos: 1\"", "%s:%d: the file must be a map of flag names", path, root.Line)
-		return nil
-	}
-	got := map[string]setting{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		configKey(path, root.Content[i], root.Content[i+1], specs, got, bad)
-	}
-	return got
-}
-
-func configKey(path string, key, value *yaml.Node, specs map[string]flagSpec, got map[string]setting, bad *faults) {
-	place := fmt.Sprintf("%s:%d: %s", path, key.Line, key.Value)
-	spec, known := specs[key.Value]
-	values, ok := scalars(value)
-	_, twice := got[key.Value]
-	switch {
-	case !known && nearest(key.Value, names(specs)) != "":
-		bad.usage("", "%s:%d: unknown key %q, did you mean %q?", path, key.Line, key.Value, nearest(key.Value, names(specs)))
-	case !known:
-		bad.usage("keys are the long names of flags; a scenario file is given as run's argument", "%s:%d: unknown key %q", path, key.Line, key.Value)
-	case key.Value == "config":
-		bad.usage("", "%s: a configuration cannot name another one", place)
-	case twice:
-		bad.usage("", "%s is given twice", place)
-	case !ok:
-		bad.usage("", "%s must be a value or a list of values", place)
-	case len(values) > 0:
-		if spec.kind != list {
-			values = []string{strings.Join(values, ",")}
-		}
-		s := setting{flagSpec: spec, values: values, source: fromConfig, place: place}
-		checkToggle(s, bad)
-		got[key.Value] = s
-	}
-}
-
-// scalars returns the texts of a scalar or a list of scalars. A key without
-// value says nothing.
-func scalars(n *yaml.Node) ([]string, bool) {
-	switch {
-	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
-		return nil, true
-	case n.Kind == yaml.ScalarNode:
-		return []string{n.Value}, true
-	case n.Kind != yaml.SequenceNode:
-		return nil, false
-	}
-	var values []string
-	for _, item := range n.Content {
-		if item.Kind != yaml.ScalarNode {
-			return nil, false
-		}
-		values = append(values, item.Value)
-	}
-	return values, true
-}
-
-func readSmall(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, osCause(err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxConfigSize+1))
-	switch {
-	case err != nil:
-		return nil, osCause(err)
-	case len(b) > maxConfigSize:
-		return nil, errors.New("larger than 1 MiB")
-	}
-	return b, nil
-}
-
-// osCause is the system's error without the path, which the caller names.
-func osCause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

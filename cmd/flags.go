@@ -22,6 +22,7 @@ const (
 type flagSpec struct {
 	name, short string
 	kind        int
+	key         string // in the environment and in configurations, where it is not the name
 	help        string
 	aliases     []string // what other tools call it: accepted, not shown
 	tool        bool     // about the tool, not about the scenario
@@ -44,11 +45,11 @@ var runFlags = []flagGroup{
 		{name: "connect-rate", help: "new connections per second, `N` over all clients (default no limit)"},
 		{name: "source-ip", kind: list, help: "local `ADDRESS` to connect from; repeat it to take turns"},
 	}},
-	{"Matrix (lists: every combination is a case)", []flagSpec{
-		{name: "qos", short: "q", help: "QoS `LIST` of 0, 1, 2"},
-		{name: "payload", help: "payload `LIST`: bytes (10, 8KiB, 1MB), @file or text:..."},
-		{name: "protocol", short: "V", help: "MQTT version `LIST` of 3.1, 3.1.1, 5"},
-		{name: "transport", help: "transport `LIST` of tcp, tls"},
+	{"Matrix (lists: every combination is a case; 0,1 is the same as the flag twice)", []flagSpec{
+		{name: "qos", short: "q", kind: list, help: "QoS `LIST` of 0, 1, 2"},
+		{name: "payload", kind: list, help: "payload `LIST`: bytes (10, 8KiB, 1MB), @file, or text:... which takes the rest, commas included"},
+		{name: "protocol", short: "V", kind: list, help: "MQTT version `LIST` of 3.1, 3.1.1, 5"},
+		{name: "transport", kind: list, help: "transport `LIST` of tcp, tls"},
 		{name: "tls", kind: toggle, help: "the same as --transport tls; mqtts:// and certificate flags imply it"},
 	}},
 	{"Load", []flagSpec{
@@ -84,10 +85,10 @@ var runFlags = []flagGroup{
 		{name: "key", aliases: []string{"keyfile", "key-file"}, help: "`FILE` of its key, unless in the same file"},
 		{name: "key-password-file", help: "`FILE` whose first line is the key's password"},
 		{name: "servername", aliases: []string{"server-name", "tls-server-name", "sni"}, help: "`NAME` to send and to verify (default the host)"},
-		{name: "alpn", aliases: []string{"tls-alpn"}, help: "protocol `LIST` to offer"},
+		{name: "alpn", kind: list, aliases: []string{"tls-alpn"}, help: "protocol `LIST` to offer"},
 		{name: "tls-min", help: "lowest TLS `VERSION` (default 1.2)"},
 		{name: "tls-max", help: "highest TLS `VERSION`"},
-		{name: "curves", help: "key exchange `LIST`, such as X25519MLKEM768,X25519,P-256"},
+		{name: "curves", kind: list, help: "key exchange `LIST`, such as X25519MLKEM768,X25519,P-256"},
 		{name: "insecure", kind: toggle, aliases: []string{"tls-skip-verify", "skip-verify", "insecure-skip-verify"}, help: "do not verify the broker's certificate"},
 	}},
 	{"Judging (exit codes 6, 7, 8)", []flagSpec{

@@ -84,8 +84,9 @@ func checkTLS(c *scenarios.Case, bad *faults) {
 	if len(c.Target.URLs) > 0 {
 		host = c.Target.URLs[0].Host
 	}
-	if _, err := c.TLS.ClientConfig(host); err != nil {
-		bad.usage("", "%v", err)
+	_, err := c.TLS.ClientConfig(host)
+	for _, one := range tlsconf.Faults(err) {
+		bad.usage("", "%v", one)
 	}
 }
 

@@ -310,8 +310,8 @@ func sampleVars(client int) Vars {
 	return Vars{I: client, C: strings.Repeat("c", 23), U: "user", R: sampleRunID}
 }
 
-// axisKeys lists what may be an axis.
-func axisKeys() []string {
+// AxisKeys lists the keys that may be an axis.
+func AxisKeys() []string {
 	var keys []string
 	for _, f := range fields {
 		if f.axis {
