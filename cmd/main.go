@@ -43,6 +43,11 @@ func OS() Process {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Signals: func(ch chan<- os.Signal) func() {
 			signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+			// A terminal that goes away ends a run as Ctrl-C does, unless nohup
+			// has asked for the opposite.
+			if !signal.Ignored(syscall.SIGHUP) {
+				signal.Notify(ch, syscall.SIGHUP)
+			}
 			return func() { signal.Stop(ch) }
 		},
 	}

@@ -160,9 +160,9 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// sendSignal: signal NAME INT|TERM|KILL
+// sendSignal: signal NAME INT|TERM|HUP|KILL
 func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
-	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[args[1]]
+	sig := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[args[1]]
 	ts.Check(named(ts, args[0]).cmd.Process.Signal(sig))
 }
 
