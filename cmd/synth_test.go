@@ -170,7 +170,9 @@ func truncated(ts *testscript.TestScript, _ bool, args []string) {
 func bomb(ts *testscript.TestScript, _ bool, args []string) {
 	f, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
-	z, zeros := gzip.NewWriter(f), make([]byte, 1<<20)
+	z, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
+	ts.Check(err)
+	zeros := make([]byte, 1<<20)
 	for range 300 {
 		_, err := z.Write(zeros)
 		ts.Check(err)
