@@ -126,6 +126,8 @@ func writable(path string) error {
 			return osCause(err)
 		}
 		return f.Close()
+	case result.StandsForOpenFile(path):
+		return result.ErrOpenFile
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {

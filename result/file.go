@@ -251,7 +251,7 @@ func WriteFile(path string, b []byte) error {
 		return errors.New("is a directory")
 	case err == nil && !info.Mode().IsRegular():
 		return writeThrough(path, b)
-	case standsForOpenFile(path):
+	case StandsForOpenFile(path):
 		return ErrOpenFile
 	case err == nil:
 		mode = info.Mode().Perm()
@@ -276,9 +276,9 @@ func WriteFile(path string, b []byte) error {
 	return nil
 }
 
-// standsForOpenFile reports whether path is a name below /dev or /proc, or a
+// StandsForOpenFile reports whether path is a name below /dev or /proc, or a
 // link to one, such as /dev/stdout while that is redirected to a file.
-func standsForOpenFile(path string) bool {
+func StandsForOpenFile(path string) bool {
 	names := []string{path}
 	if to, err := os.Readlink(path); err == nil {
 		names = append(names, to)
