@@ -22,6 +22,7 @@ const (
 	CodeUnlike      = "unlike"
 	CodeUnknownHost = "unknown-environment"
 	CodeNoMatch     = "no-match"
+	CodeOneLaunch   = "one-launch"
 )
 
 // CompareOptions say how to compare. The zero value is the usual comparison.
@@ -86,6 +87,7 @@ func Compare(base, head []*Input, o CompareOptions) (*Comparison, error) {
 		c.out.Cells = append(c.out.Cells, cell)
 	}
 	c.judge()
+	c.noticeOneLaunch()
 	c.summarize()
 	return c.out, nil
 }

@@ -373,3 +373,29 @@ func TestCompareOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareOneLaunch: one launch a side is warned of where it decides.
+func TestCompareOneLaunch(t *testing.T) {
+	side := func(launches int, scale float64) *Input {
+		in := &Input{Source: fmt.Sprint("s", launches, scale), Cells: []Cell{{Params: []Param{{"qos", "1"}}}}}
+		for i := range 15 {
+			in.Cells[0].Samples = append(in.Cells[0].Samples, scale*float64(100+i%5))
+			in.Cells[0].Launches = append(in.Cells[0].Launches, 1+i%launches)
+		}
+		return in
+	}
+	for _, tt := range []struct {
+		launches int
+		scale    float64
+		want     bool
+	}{{1, 2, true}, {1, 1.0001, false}, {5, 2, false}} {
+		c, err := Compare([]*Input{side(tt.launches, 1)}, []*Input{side(tt.launches, tt.scale)}, CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Code == CodeOneLaunch })
+		if got != tt.want {
+			t.Errorf("%d launches, factor %g: warned %v", tt.launches, tt.scale, got)
+		}
+	}
+}

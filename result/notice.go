@@ -49,6 +49,22 @@ func sameFile(a, b *Input) bool {
 	return a.RunID != "" && a.RunID == b.RunID || a.Digest != "" && a.Digest == b.Digest
 }
 
+// noticeOneLaunch warns where a significant difference rests on one launch a
+// side: iterations of one launch share its luck, so what changes from run to
+// run by itself cannot be told from what was changed.
+func (c *comparer) noticeOneLaunch() {
+	n := 0
+	for _, cell := range c.out.Cells {
+		if cell.Significant && cell.Base.Launches == 1 && cell.Head.Launches == 1 {
+			n++
+		}
+	}
+	if n > 0 && c.acrossKey == "" {
+		c.warn(CodeOneLaunch, fmt.Sprintf("%d significant cells rest on one launch a side: how much such runs differ by themselves is not known", n),
+			"measure with --launches 5 or more, or pool several files a side, taken in turns")
+	}
+}
+
 // noticeMinor tells of versions that may matter and mostly do not.
 func (c *comparer) noticeMinor(files []*Input) {
 	for _, k := range []struct {
