@@ -399,3 +399,44 @@ func TestCompareOneLaunch(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareZeroCell: a summary that was left in place does not stand in for
+// iterations, so that a cell which measured nothing never passes.
+func TestCompareZeroCell(t *testing.T) {
+	for name, change := range map[string]func(*Case){
+		"no iterations": func(c *Case) { c.Iterations = []Iteration{} },
+		"warm-up only": func(c *Case) {
+			for i := range c.Iterations {
+				c.Iterations[i].Stage = StageWarmup
+			}
+		},
+		"no time": func(c *Case) {
+			for i := range c.Iterations {
+				c.Iterations[i].ElapsedNS = 0
+			}
+		},
+		"no operations": func(c *Case) {
+			for i := range c.Iterations {
+				c.Iterations[i].Operations = 0
+			}
+		},
+	} {
+		cells := map[string][]float64{"qos=0": {1000, 1010, 1020, 1005}, "qos=1": {2000, 2010, 2020, 2005}}
+		base, head := sampled("base", cells), sampled("head", cells)
+		for _, in := range []*Input{base, head} {
+			for i := range in.Report.Cases {
+				c := &in.Report.Cases[i]
+				c.Summary = Summarize(c.Iterations, c.OperationsPerMessage)
+			}
+		}
+		change(&head.Report.Cases[1])
+		head = InputOf("head", head.Report)
+		if head.Cells[1].Measured() {
+			t.Errorf("%s: the cell counts as measured", name)
+		}
+		c := compareFiles(t, base, head, CompareOptions{})
+		if c.Complete() || len(c.Missing) != 1 || c.Missing[0].Side != "head" || c.Missing[0].ID != "qos=1" {
+			t.Errorf("%s: complete %t, missing %+v", name, c.Complete(), c.Missing)
+		}
+	}
+}

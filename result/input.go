@@ -96,9 +96,11 @@ func InputOf(source string, r *Report) *Input {
 	return in
 }
 
+// cellOf takes the summary from the iterations alone: one that a report states
+// without a usable actual iteration is of nothing, so the cell is not measured.
 func cellOf(c *Case) Cell {
 	cell := Cell{
-		ID: c.ID, Params: c.Params, Summary: c.Summary, Latency: c.Latency,
+		ID: c.ID, Params: c.Params, Latency: c.Latency,
 		Delivery: &c.Delivery, Clients: &c.Clients,
 		Window: c.Window, OperationsPerMessage: c.OperationsPerMessage,
 	}
