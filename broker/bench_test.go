@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"syscall"
 	"testing"
 	"time"
 
@@ -136,14 +135,6 @@ func (f *flow) handle(first byte, body []byte) {
 		f.received++
 		f.out = packet.AppendAck(f.out, packet.PUBCOMP, binary.BigEndian.Uint16(body))
 	}
-}
-
-func cpuTime() time.Duration {
-	var ru syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {
-		return 0
-	}
-	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
 // BenchmarkRoute carries messages from a client to itself over loopback TCP,
