@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/mqttload/mqttload/internal/wire"
@@ -96,6 +97,7 @@ func (e *echo) publish(out []byte, p *packet.Publish) []byte {
 type flood struct {
 	NopHandler
 	c      *Client
+	mu     sync.Mutex // the reader may still be at the end of a batch when a run begins
 	tmpl   *packet.Template
 	window int
 	echoes bool
@@ -106,8 +108,15 @@ type flood struct {
 	done   chan struct{}
 }
 
-func (f *flood) Message(*packet.Publish) { f.got++ }
+func (f *flood) Message(*packet.Publish) {
+	f.mu.Lock()
+	f.got++
+	f.mu.Unlock()
+}
+
 func (f *flood) Acks(acks []Ack) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for i := range acks {
 		if acks[i].Done {
 			f.acked++
@@ -116,6 +125,8 @@ func (f *flood) Acks(acks []Ack) {
 }
 func (f *flood) BatchEnd() { f.more() }
 func (f *flood) more() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	back := f.acked
 	if f.echoes {
 		back = f.got
@@ -164,15 +175,21 @@ func startFlood(t testing.TB, e *echo, qos byte, payload, window int) (*flood, f
 	}
 }
 
-// run publishes n messages. Only the reader may publish while it runs: the
-// first ones are set off by a ping's answer... of which the echo has none, so
-// they are sent here, before anything can come back.
+// run publishes n messages: the first ones here, the others in the reader.
 func (f *flood) run(n int) {
-	f.sent, f.acked, f.got, f.n, f.done = 0, 0, 0, n, make(chan struct{})
-	k, _ := f.c.PublishN(f.tmpl, min(n, f.window), 0, nil)
-	f.sent = k
+	done := f.begin(n, f.window)
 	_ = f.c.Flush()
-	<-f.done
+	<-done
+}
+
+// begin appends the first messages of n.
+func (f *flood) begin(n, first int) (done chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	done = make(chan struct{})
+	f.sent, f.acked, f.got, f.n, f.done = 0, 0, 0, n, done
+	f.sent, _ = f.c.PublishN(f.tmpl, min(n, first), 0, nil)
+	return done
 }
 
 // TestMany: 200,000 messages on one connection at each QoS; ids wrap, skip the
@@ -199,17 +216,9 @@ func TestMany(t *testing.T) {
 func TestStuckID(t *testing.T) {
 	e := &echo{v: packet.V311, stuck: 5, echoes: true}
 	f, stop := startFlood(t, e, 1, 10, 100)
-	f.n = 1 << 30
-	done := make(chan struct{})
-	go func() {
-		// The flood never ends by itself: one acknowledgement is missing.
-		f.done = make(chan struct{})
-		k, _ := f.c.PublishN(f.tmpl, 50, 0, nil)
-		f.sent = k
-		_ = f.c.Flush()
-		close(done)
-	}()
-	<-done
+	// The flood never ends by itself: one acknowledgement is missing.
+	f.begin(1<<30, 50)
+	_ = f.c.Flush()
 	for f.c.Stats().BytesIn < 200_000*(4+24) {
 		runtime.Gosched()
 	}
