@@ -1,7 +1,6 @@
 package result
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,13 +12,25 @@ import (
 // CodeMerged is the warning by which a merged report says what it is made of.
 const CodeMerged = "merged"
 
+// CodeMergedPart is the warning on a case that not every merged report has.
+const CodeMergedPart = "merged-part"
+
+// machineKeys are the keys of UnlikeKeys in which machines may differ whose
+// reports are merged.
+var machineKeys = []string{"cpu", "cores", "os", "arch", "gomaxprocs"}
+
 // MergeError says why reports cannot be merged.
-type MergeError struct{ Reason string }
+type MergeError struct {
+	Reason string
+	// Differences are the conditions that differ, where that is the reason: Base
+	// is the first report's, Head another's.
+	Differences []Difference
+}
 
 func (e *MergeError) Error() string { return "merge reports: " + e.Reason }
 
 func mergeError(format string, args ...any) error {
-	return &MergeError{fmt.Sprintf(format, args...)}
+	return &MergeError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // Merge makes one report of those of several machines, or of several runs, of the
@@ -27,7 +38,9 @@ func mergeError(format string, args ...any) error {
 // launches numbered on; histograms, accounts and errors add; every statistic is
 // computed anew, none is averaged. Messages and bytes per second of runs that
 // were under way at the same time add too, those of others are over all time.
-// Unlike scenarios and a run given twice are a *MergeError. One report alone is
+// A run given twice, and runs that differ in more than their machine, such as in
+// scenario, target, TLS or window, are a *MergeError. A case that not all reports
+// have has a warning, and makes the merged run partial. One report alone is
 // returned as it is.
 func Merge(reports ...*Report) (*Report, error) {
 	if len(reports) == 0 {
@@ -49,28 +62,71 @@ func Merge(reports ...*Report) (*Report, error) {
 			return nil, fmt.Errorf("merge reports: case %s: %w", id, err)
 		}
 		out.Cases = append(out.Cases, c)
+		if slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Code == CodeMergedPart }) {
+			out.Run.Status = StatusPartial
+		}
 	}
 	return &out, nil
 }
 
 func mergeable(reports []*Report) error {
-	first := reports[0]
 	ids := map[string]bool{}
 	for _, r := range reports {
 		switch {
-		case r.ScenarioHash != first.ScenarioHash:
-			x, y := scenarioDifference(first, r)
-			return mergeError("runs %s and %s have other scenarios (%s; %s): merge runs of one", first.Run.ID, r.Run.ID, x, y)
 		case r.Run.ID == "":
 			return mergeError("a report has no run id: merge reports as they were written")
 		case ids[r.Run.ID]:
 			return mergeError("run %s is given twice and would count twice", r.Run.ID)
-		case r.Target.Embedded != first.Target.Embedded:
-			return mergeError("one run had the embedded broker and another had not")
 		}
 		ids[r.Run.ID] = true
 	}
-	return nil
+	first := reports[0]
+	var all []Difference
+	var texts []string
+	for _, r := range reports[1:] {
+		ds := mergeDifferences(first, r)
+		for _, d := range ds {
+			texts = append(texts, fmt.Sprintf("%s in runs %s and %s", d, first.Run.ID, r.Run.ID))
+		}
+		all = append(all, ds...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	err := &MergeError{Differences: all}
+	err.Reason = fmt.Sprintf("the runs are unlike (%s): merge runs of the same conditions", strings.Join(texts, "; "))
+	return err
+}
+
+// mergeDifferences are the conditions other than the machine in which two runs
+// differ: what Compare refuses would be averaged away by a merge.
+func mergeDifferences(a, b *Report) []Difference {
+	ds := slices.DeleteFunc(differences(InputOf("", a), InputOf("", b)), func(d Difference) bool {
+		return slices.Contains(machineKeys, d.Key)
+	})
+	hasTarget := slices.ContainsFunc(ds, func(d Difference) bool { return d.Key == "target" })
+	if a.Target.Embedded != b.Target.Embedded && !hasTarget {
+		ds = append(ds, Difference{"target", absent(a.Target.kind()), absent(b.Target.kind())})
+	}
+	for i := range a.Cases {
+		x := &a.Cases[i]
+		at := slices.IndexFunc(b.Cases, func(c Case) bool { return c.ID == x.ID })
+		if at >= 0 {
+			ds = append(ds, caseDifferences(x, &b.Cases[at])...)
+		}
+	}
+	return ds
+}
+
+func caseDifferences(x, y *Case) (ds []Difference) {
+	add := func(key string, a, b int) {
+		if a != b {
+			ds = append(ds, Difference{key, absent(known(a)), fmt.Sprintf("%s (%s)", absent(known(b)), x.ID)})
+		}
+	}
+	add("window", x.Window, y.Window)
+	add("operations", x.OperationsPerMessage, y.OperationsPerMessage)
+	return ds
 }
 
 // mergedRun spans all runs; it is as complete as the least complete.
@@ -168,8 +224,6 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 		c := &r.Cases[i]
 		if len(parts) == 0 {
 			out = firstOf(c)
-		} else if c.OperationsPerMessage != out.OperationsPerMessage {
-			return out, errors.New("a request is not the same in all runs")
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s, %d cores)", r.Run.ID, absent(r.Environment.CPU), r.Environment.Cores))
 		latencies = append(latencies, c.Latency)
@@ -184,7 +238,7 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 	if side {
 		out.Summary.MessagesPerSec, out.Summary.BytesPerSec = addedThroughput(&out)
 	}
-	out.Warnings = append(out.mergedWarnings(len(reports), parts), Analyze(out)...)
+	out.Warnings = append(out.mergedWarnings(reports, parts), Analyze(out)...)
 	return out, nil
 }
 
@@ -247,14 +301,23 @@ func (out *Case) addErrors(errs []Error) {
 	}
 }
 
-func (out *Case) mergedWarnings(reports int, parts []string) []Warning {
+// mergedWarnings says what out is made of, and whose part is missing.
+func (out *Case) mergedWarnings(reports []*Report, parts []string) []Warning {
 	w := Warning{
 		Code:    CodeMerged,
 		Message: fmt.Sprintf("merged from %d runs: %s", len(parts), strings.Join(parts, ", ")),
 		Hint:    "the rows of the single reports tell the machines apart",
 	}
-	if len(parts) < reports {
-		w.Message = fmt.Sprintf("merged from %d of %d runs, the others have no such case: %s", len(parts), reports, strings.Join(parts, ", "))
+	var without []string
+	for _, r := range reports {
+		if !slices.ContainsFunc(r.Cases, func(c Case) bool { return c.ID == out.ID }) {
+			without = append(without, r.Run.ID)
+		}
+	}
+	if len(without) > 0 {
+		w.Code, w.Hint = CodeMergedPart, "do not read it beside cases of all runs: run it there too"
+		w.Message = fmt.Sprintf("merged from %d of %d runs, %s has no such case: %s",
+			len(parts), len(reports), strings.Join(without, " and "), strings.Join(parts, ", "))
 	}
 	return append([]Warning{w}, out.Warnings...)
 }

@@ -3,6 +3,7 @@ package result
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,8 +115,45 @@ func TestMergePartial(t *testing.T) {
 	if err != nil || len(m.Cases) != 2 || m.Run.Status != StatusPartial || m.Run.Finished != nil {
 		t.Fatalf("%+v %v", m, err)
 	}
-	if w := m.Cases[1].Warnings[0].Message; !strings.HasPrefix(w, "merged from 1 of 2 runs") {
+	if w := m.Cases[1].Warnings[0]; w.Code != CodeMergedPart || !strings.HasPrefix(w.Message, "merged from 1 of 2 runs, a has no such case: b (") {
 		t.Error(w)
+	}
+	b.Run.Status, b.Run.Finished = StatusComplete, a.Run.Finished
+	if m, err = Merge(a, b); err != nil || m.Run.Status != StatusPartial {
+		t.Errorf("a merge in which cases are missing is %q: %v", m.Run.Status, err)
+	}
+}
+
+// TestMergeNamesEveryDifference: what a comparison refuses is not averaged away,
+// and the machine alone may differ.
+func TestMergeNamesEveryDifference(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	secured := func(id string) *Report {
+		r := machine(id, at, time.Second, 1000)
+		r.Target = Target{URL: "mqtts://broker:8883", TLS: &TLS{Version: "TLS 1.3", Cipher: "A"}}
+		return r
+	}
+	a, b := secured("a"), secured("b")
+	b.Environment = Environment{OS: "windows", Arch: "arm64", CPU: "Other", Cores: 64, GOMAXPROCS: 32}
+	if _, err := Merge(a, b); err != nil {
+		t.Fatalf("only the machine differs: %v", err)
+	}
+	b.Target = Target{URL: "mqtts://other:8883", TLS: &TLS{Version: "TLS 1.2", Cipher: "B", Insecure: true}}
+	b.Cases[0].Window, b.Cases[0].OperationsPerMessage = 10, 2
+	_, err := Merge(a, b)
+	var me *MergeError
+	if !errors.As(err, &me) {
+		t.Fatalf("merged: %v", err)
+	}
+	var keys []string
+	for _, d := range me.Differences {
+		keys = append(keys, d.Key)
+		if !strings.Contains(err.Error(), d.String()) {
+			t.Errorf("%v does not name %v", err, d)
+		}
+	}
+	if want := []string{"target", "tls_version", "tls_cipher", "tls_verification", "window", "operations"}; !slices.Equal(keys, want) {
+		t.Errorf("differences %v, want %v", keys, want)
 	}
 }
 
@@ -127,10 +165,10 @@ func TestMergeRefuses(t *testing.T) {
 		return r
 	}
 	for want, other := range map[string]*Report{
-		"have other scenarios (hash same; hash other)": change(func(r *Report) { r.ScenarioHash = "other" }),
-		"run a is given twice":                         change(func(r *Report) { r.Run.ID = "a" }),
-		"has no run id":                                change(func(r *Report) { r.Run.ID = "" }),
-		"had the embedded broker":                      change(func(r *Report) { r.Target.Embedded = true }),
+		"scenario: hash same, hash other in runs a and b": change(func(r *Report) { r.ScenarioHash = "other" }),
+		"run a is given twice":                            change(func(r *Report) { r.Run.ID = "a" }),
+		"has no run id":                                   change(func(r *Report) { r.Run.ID = "" }),
+		"target: none, embedded broker":                   change(func(r *Report) { r.Target.Embedded = true }),
 	} {
 		_, err := Merge(machine("a", at, time.Second, 1000), other)
 		var me *MergeError

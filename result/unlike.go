@@ -216,6 +216,9 @@ func scenarioDifference(a, b *Report) (string, string) {
 		}
 		left, right = append(left, key+"="+absent(x[key])), append(right, key+"="+absent(y[key]))
 	}
+	if len(left) == 0 && short(a.ScenarioHash) == short(b.ScenarioHash) {
+		return "hash " + absent(a.ScenarioHash), "hash " + absent(b.ScenarioHash)
+	}
 	if len(left) == 0 {
 		return "hash " + short(a.ScenarioHash), "hash " + short(b.ScenarioHash)
 	}
