@@ -36,7 +36,7 @@ func mergeError(format string, args ...any) error {
 // Merge makes one report of those of several machines, or of several runs, of the
 // same scenario: iterations follow each other under the ids of their runs, with
 // launches numbered on; histograms, accounts and errors add; every statistic is
-// computed anew, none is averaged. Messages and bytes per second of runs that
+// computed anew, none is averaged; the gates of all are judged again: see mergedGates. Messages and bytes per second of runs that
 // were under way at the same time add too, those of others are over all time.
 // A run given twice, and runs that differ in more than their machine, such as in
 // scenario, target, TLS or window, are a *MergeError. A case that not all reports
@@ -66,6 +66,7 @@ func Merge(reports ...*Report) (*Report, error) {
 			out.Run.Status = StatusPartial
 		}
 	}
+	out.Gates = mergedGates(&out, reports)
 	return &out, nil
 }
 
