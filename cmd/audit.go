@@ -45,7 +45,9 @@ type audits []audited
 
 func (a *app) audit(c *cobra.Command, args []string) error {
 	var bad faults
-	outs := auditFormats.parse(flagSettings(c, auditFlags), &bad)
+	s := flagSettings(c, auditFlags)
+	outs := auditFormats.parse(s, &bad)
+	outs.spare(s, args, &bad)
 	inputs := readInputs(args, &bad)
 	if len(bad) > 0 {
 		return bad.inOrder()
@@ -54,6 +56,7 @@ func (a *app) audit(c *cobra.Command, args []string) error {
 	for _, in := range inputs {
 		all = append(all, audited{in, result.Audit(in)})
 	}
+	a.noteReplaced(outs)
 	return append(all.verdict(), outs.finish(a.Stdout, all.write)...).inOrder().err()
 }
 

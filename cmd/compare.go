@@ -70,6 +70,7 @@ func (a *app) compareReports(c *cobra.Command, args []string) error {
 	outs := comparisonFormats.parse(s, &bad)
 	o := compareOptions(s, "threshold", &bad)
 	base, heads := sides(s, args, &bad)
+	outs.spare(s, slices.Concat(base, slices.Concat(heads...)), &bad)
 	if len(heads) > 1 && outs.has("html") {
 		bad.usage("give one HEAD, or join the files of one side by commas", "html shows one comparison")
 	}
@@ -102,6 +103,7 @@ func (a *app) compareAll(all comparisons, base []*result.Input, o result.Compare
 		done = append(done, one)
 	}
 	if len(done) > 0 {
+		a.noteReplaced(outs)
 		failed := outs.finish(a.Stdout, done.write)
 		bad = slices.Concat(bad, done.verdict(strict), failed)
 		a.tellGitHub(done.summary(), done.errorLines())

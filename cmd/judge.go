@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -107,20 +106,6 @@ func apart(err error) []error {
 		return many.Unwrap()
 	}
 	return []error{err}
-}
-
-// writing returns the output that writes to the file path, or "".
-func (outs outputs) writing(path string) string {
-	info, err := os.Stat(path)
-	if err != nil {
-		return ""
-	}
-	for _, o := range outs {
-		if other, err := os.Stat(o.path); o.path != "" && err == nil && os.SameFile(info, other) {
-			return o.path
-		}
-	}
-	return ""
 }
 
 // check refuses, before hours of load, a baseline of a run that was unlike the

@@ -137,6 +137,31 @@ func writable(path string) error {
 	return os.Remove(f.Name())
 }
 
+// spare refuses outputs that would write over a file that the command reads.
+func (outs outputs) spare(s settings, read []string, bad *faults) {
+	var told []string
+	for _, path := range read {
+		if o := outs.writing(path); o != "" && !slices.Contains(told, o) {
+			told = append(told, o)
+			bad.usage("write to another file", "%s %s: it would write over %s, which is read", s["output"].place, o, path)
+		}
+	}
+}
+
+// writing returns the output that writes to the file path, or "".
+func (outs outputs) writing(path string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	for _, o := range outs {
+		if other, err := os.Stat(o.path); o.path != "" && err == nil && os.SameFile(info, other) {
+			return o.path
+		}
+	}
+	return ""
+}
+
 // existing lists the files that will be replaced.
 func (outs outputs) existing() []string {
 	var list []string
@@ -146,6 +171,13 @@ func (outs outputs) existing() []string {
 		}
 	}
 	return list
+}
+
+// noteReplaced tells of the files that will be replaced.
+func (a *app) noteReplaced(outs outputs) {
+	for _, path := range outs.existing() {
+		a.warn("note: %s exists and will be replaced", path)
+	}
 }
 
 // save writes the files that may be rewritten while the run goes on.

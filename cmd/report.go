@@ -38,7 +38,9 @@ func someFiles(c *cobra.Command, args []string) error {
 
 func (a *app) rerender(c *cobra.Command, args []string) error {
 	var bad faults
-	outs := reportFormats.parse(flagSettings(c, reportFlags), &bad)
+	s := flagSettings(c, reportFlags)
+	outs := reportFormats.parse(s, &bad)
+	outs.spare(s, args, &bad)
 	var list []*result.Report
 	for _, path := range args {
 		r, err := result.Read(path)
@@ -58,5 +60,6 @@ func (a *app) rerender(c *cobra.Command, args []string) error {
 			return fault{exitUnlike, err.Error(), ""}
 		}
 	}
+	a.noteReplaced(outs)
 	return outs.finish(a.Stdout, judgement{}.render(merged)).err()
 }

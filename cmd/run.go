@@ -77,6 +77,7 @@ func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
 		return nil, append(bad, asFaults(err, exitUsage)...)
 	}
 	a.warnScenario(sc)
+	r.outs.spare(s, filesRead(args, s), &bad)
 	r.judge = readJudge(s, sc, r.cases, r.outs, &bad)
 	bad = append(bad, aim(r.cases)...)
 	r.embedded = embedded(r.cases)
@@ -123,6 +124,25 @@ func (a *app) scenario(args []string, s settings, bad *faults) *scenarios.Scenar
 		}
 	}
 	return sc
+}
+
+// fileFlags are the flags of run whose values are files that it reads, but for
+// the baseline, which readJudge refuses in words of its own.
+var fileFlags = []string{"config", "gate", "credentials", "password-file", "cafile", "cert", "key", "key-password-file", "pkcs12"}
+
+// filesRead lists the files that the arguments and settings of run name.
+func filesRead(args []string, s settings) (paths []string) {
+	named := func(sc *scenarios.Scenario) bool { return sc.Name == args[0] }
+	if len(args) > 0 && !slices.ContainsFunc(scenarios.Builtins(), named) {
+		paths = append(paths, args[0])
+	}
+	if _, other := s["config"]; !other {
+		paths = append(paths, defaultConfig)
+	}
+	for _, name := range fileFlags {
+		paths = append(paths, s[name].values...)
+	}
+	return paths
 }
 
 func (a *app) warnScenario(sc *scenarios.Scenario) {
@@ -210,9 +230,7 @@ func (r *run) finish(o outcome) error {
 func (r *run) announce(ctx context.Context) {
 	r.a.warn("%s", targetLine(ctx, r.cases, r.embedded))
 	r.a.warn("%s", planLine(r.cases))
-	for _, path := range r.outs.existing() {
-		r.a.warn("note: %s exists and will be replaced", path)
-	}
+	r.a.noteReplaced(r.outs)
 }
 
 // plan prints the plan as the result of --dry-run.
