@@ -104,7 +104,7 @@ func (a *app) compareAll(all comparisons, base []*result.Input, o result.Compare
 	}
 	if len(done) > 0 {
 		a.noteReplaced(outs)
-		failed := outs.finish(a.Stdout, done.write)
+		failed := outs.finish(a.Stdout, done.write, done.files()...)
 		bad = slices.Concat(bad, done.verdict(strict), failed)
 		a.tellGitHub(done.summary(), done.errorLines())
 	}

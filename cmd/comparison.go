@@ -67,6 +67,18 @@ func (one comparison) reports() (list []*result.Report) {
 	return list
 }
 
+// files are all files that were compared.
+func (list comparisons) files() (files []*result.Input) {
+	for _, one := range list {
+		for _, in := range slices.Concat(one.base, one.head) {
+			if !slices.Contains(files, in) {
+				files = append(files, in)
+			}
+		}
+	}
+	return files
+}
+
 func (list comparisons) verdict(strict bool) (bad faults) {
 	for _, one := range list {
 		bad = append(bad, comparisonFaults(one.outcome, strict)...)

@@ -193,23 +193,36 @@ func (outs outputs) save(r *result.Report) {
 type render func(w io.Writer, format string) error
 
 // finish prints the result and then writes every file, each even if another
-// one cannot be written.
-func (outs outputs) finish(stdout io.Writer, write render) faults {
+// one cannot be written. What cannot be put into a format is the fault of the
+// reports it was read from, if there are any.
+func (outs outputs) finish(stdout io.Writer, write render, from ...*result.Input) faults {
 	var bad faults
-	for _, o := range outs {
-		if o.path == "" {
-			bad = append(bad, asFaults(stdoutError(write(stdout, o.format)), exitInternal)...)
-		}
-	}
-	for _, o := range outs {
-		if o.path == "" {
-			continue
-		}
-		if err := o.write(write); err != nil {
-			bad = append(bad, fault{exitInternal, err.Error(), "make room, or choose another file; the result stands above"})
+	for _, toFile := range []bool{false, true} {
+		for _, o := range outs {
+			if toFile != (o.path != "") {
+				continue
+			}
+			var b bytes.Buffer
+			if err := write(&b, o.format); err != nil {
+				bad = append(bad, damageFaults(err, exitInternal, from)...)
+				continue
+			}
+			bad = append(bad, o.put(stdout, b.Bytes())...)
 		}
 	}
 	return bad
+}
+
+// put writes content to standard output or to the file.
+func (o output) put(stdout io.Writer, content []byte) faults {
+	if o.path == "" {
+		_, err := stdout.Write(content)
+		return asFaults(stdoutError(err), exitInternal)
+	}
+	if err := o.write(content); err != nil {
+		return faults{{exitInternal, err.Error(), "make room, or choose another file; the result stands above"}}
+	}
+	return nil
 }
 
 // has reports whether any output is in the format.
@@ -223,11 +236,9 @@ func (outs outputs) stdout() string {
 	return outs[i].format
 }
 
-func (o output) write(write render) error {
-	var b bytes.Buffer
-	err := write(&b, o.format)
-	content := b.Bytes()
-	if err == nil && strings.HasSuffix(strings.ToLower(o.path), ".gz") {
+// write writes the file, gzipped where its name says so.
+func (o output) write(content []byte) (err error) {
+	if strings.HasSuffix(strings.ToLower(o.path), ".gz") {
 		content, err = gzipped(content)
 	}
 	if err == nil {

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,13 +44,14 @@ func (a *app) rerender(c *cobra.Command, args []string) error {
 	outs := reportFormats.parse(s, &bad)
 	outs.spare(s, args, &bad)
 	var list []*result.Report
+	var files []*result.Input
 	for _, path := range args {
 		r, err := result.Read(path)
 		if err != nil {
 			bad = append(bad, fault{exitUsage, err.Error(), ""})
 			continue
 		}
-		list = append(list, r)
+		list, files = append(list, r), append(files, result.InputOf(path, r))
 	}
 	if len(bad) > 0 {
 		return bad
@@ -57,9 +60,52 @@ func (a *app) rerender(c *cobra.Command, args []string) error {
 	if len(list) > 1 {
 		var err error
 		if merged, err = result.Merge(list...); err != nil {
-			return fault{exitUnlike, err.Error(), ""}
+			return mergeFaults(err, files)
 		}
 	}
 	a.noteReplaced(outs)
-	return outs.finish(a.Stdout, judgement{}.render(merged)).err()
+	return outs.finish(a.Stdout, judgement{}.render(merged), files...).err()
+}
+
+// mergeFaults: reports of unlike runs are not comparable, one that cannot be
+// read to its end is the fault of its file.
+func mergeFaults(err error, files []*result.Input) error {
+	var unlike *result.MergeError
+	if errors.As(err, &unlike) {
+		return fault{exitUnlike, err.Error(), ""}
+	}
+	return damageFaults(err, exitUnlike, files)
+}
+
+// damageFaults names the files with a histogram that cannot be decoded, which
+// is found out when something needs it, and failed with err. Without such a
+// file it is err itself, with code.
+func damageFaults(err error, code int, files []*result.Input) (bad faults) {
+	for _, in := range files {
+		if cause := damage(in.Report); cause != nil {
+			bad.usage("see what else is wrong with it: mqttload audit "+in.Source, "%s: %v", in.Source, cause)
+		}
+	}
+	if len(bad) == 0 {
+		bad = faults{{code, err.Error(), ""}}
+	}
+	return bad
+}
+
+// damage is about the first histogram of r that cannot be decoded.
+func damage(r *result.Report) error {
+	if r == nil {
+		return nil
+	}
+	for _, c := range r.Cases {
+		for _, leg := range c.Latency.All() {
+			if leg.Histogram == nil {
+				continue
+			}
+			if _, err := leg.Histogram.Decode(); err != nil {
+				return fmt.Errorf("case %q, latency.%s: %w", c.ID, leg.Name, err)
+			}
+		}
+	}
+	return nil
 }

@@ -20,7 +20,7 @@ import (
 // synth writes a report that no run made, always the same for the same words:
 //
 //	synth FILE [id=RUN] [started=2026-01-02] [cpu=NAME] [url=URL] [hash=HASH] [n=15]
-//	    [scale=1.2[@qos=1]] [lost=3[@qos=1]] [dup=3[@qos=2]] [drop=qos=2] [transports] [status=partial] [mean=2[@qos=1]]
+//	    [scale=1.2[@qos=1]] [lost=3[@qos=1]] [dup=3[@qos=2]] [drop=qos=2] [transports] [status=partial] [mean=2[@qos=1]] [hdr=TEXT[@qos=1]]
 func synth(ts *testscript.TestScript, _ bool, args []string) {
 	r := &result.Report{
 		Schema: result.Schema, Tool: result.Tool{Version: "v1.2.3", Commit: "c0ffee", Go: "go1.26"},
@@ -130,6 +130,8 @@ func alter(ts *testscript.TestScript, r *result.Report, arg string) {
 		case "mean": // a summary that is not that of the iterations
 			mean := *c.Summary.MeanNS * number(ts, value)
 			c.Summary.MeanNS = &mean
+		case "hdr": // a histogram that was damaged
+			c.Latency.EndToEnd.HDR = value
 		}
 	}
 }
