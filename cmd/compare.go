@@ -63,6 +63,8 @@ func wrapped(words []string) string {
 	return text + strings.TrimSpace(line)
 }
 
+var errNamedPipe = errors.New("is a named pipe (FIFO), which may never be written to")
+
 // compareReports compares what the arguments name and prints it.
 func (a *app) compareReports(c *cobra.Command, args []string) error {
 	var bad faults
@@ -184,7 +186,11 @@ func parsePercent(text string) (float64, error) {
 func readInputs(paths []string, bad *faults) []*result.Input {
 	var list []*result.Input
 	for _, path := range paths {
-		in, err := result.ReadAny(path)
+		err := endless(path)
+		var in *result.Input
+		if err == nil {
+			in, err = result.ReadAny(path)
+		}
 		if err != nil {
 			*bad = append(*bad, readFault(err))
 			continue
@@ -194,13 +200,25 @@ func readInputs(paths []string, bad *faults) []*result.Input {
 	return list
 }
 
+// endless refuses a named pipe, which would be waited for until somebody
+// writes to it. What the shell has opened is fine: it comes from a command.
+func endless(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || result.StandsForOpenFile(path) {
+		return nil
+	}
+	return &result.FileError{Op: "read", Path: path, Err: errNamedPipe}
+}
+
 // readFault: a report without a case can be read and not compared.
 func readFault(err error) fault {
-	code := exitUsage
-	if errors.Is(err, result.ErrNoCells) {
-		code = exitUnlike
+	switch {
+	case errors.Is(err, result.ErrNoCells):
+		return fault{exitUnlike, err.Error(), ""}
+	case errors.Is(err, errNamedPipe):
+		return fault{exitUsage, err.Error(), "write its content to a file first, or give <(cat FIFO)"}
 	}
-	return fault{code, err.Error(), ""}
+	return fault{exitUsage, err.Error(), ""}
 }
 
 // compareFault is what keeps two runs from being compared.

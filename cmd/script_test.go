@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 			"fake": fake, "awaitpublish": awaitPublish, "samerun": sameRun, "nocanary": noCanary,
 			"certs": certs, "address": address,
 			"synth": synth, "scale": scale, "truncated": truncated, "bomb": bomb, "huge": huge,
+			"encoded": encoded, "mkfifo": mkfifo,
 		},
 	})
 }

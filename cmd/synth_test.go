@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+	"unicode/utf16"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -166,6 +168,23 @@ func scaleReport(from, to string, factor float64) error {
 func truncated(ts *testscript.TestScript, _ bool, args []string) {
 	text := ts.ReadFile(args[0])
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text[:len(text)/2]), 0o644))
+}
+
+// encoded writes a file as a shell of Windows does: encoded FROM TO bom|utf16
+func encoded(ts *testscript.TestScript, _ bool, args []string) {
+	content := []byte("\xef\xbb\xbf" + ts.ReadFile(args[0]))
+	if args[2] == "utf16" {
+		content = []byte{0xff, 0xfe}
+		for _, unit := range utf16.Encode([]rune(ts.ReadFile(args[0]))) {
+			content = append(content, byte(unit), byte(unit>>8))
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), content, 0o644))
+}
+
+// mkfifo makes a named pipe to which nobody writes: mkfifo FILE
+func mkfifo(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(syscall.Mkfifo(ts.MkAbs(args[0]), 0o600))
 }
 
 // bomb writes a small gzip file that unpacks to 300 MB: bomb FILE
