@@ -14,9 +14,6 @@ import (
 	"strings"
 )
 
-// MaxFileSize is how many bytes Read, ReadAny and Decode accept, unpacked.
-const MaxFileSize = 256 << 20
-
 // fileMode is that of a report: it holds no secrets and is meant to be shared.
 const fileMode = 0o644
 
@@ -118,7 +115,7 @@ func list[T any](s []T) []T {
 }
 
 // Decode reads one report, plain or gzipped. It refuses another schema with a
-// *SchemaError, more than MaxFileSize bytes, anything behind the report, and a
+// *SchemaError, more than MaxFileSize bytes or MaxElements, anything behind the report, and a
 // case id that comes twice. Keys it does not know are passed over: a schema may
 // gain fields.
 func Decode(r io.Reader) (*Report, error) {
@@ -152,6 +149,9 @@ func decode(r io.Reader, limit int64) (*Report, error) {
 
 // parseReport reads one report in JSON.
 func parseReport(b []byte) (*Report, error) {
+	if err := checkElements(b); err != nil {
+		return nil, err
+	}
 	// The schema comes first: a file of another kind deserves its name, not the
 	// first field that does not fit.
 	var head struct {

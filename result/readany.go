@@ -13,7 +13,7 @@ import (
 // ReadAny reads the file path in whichever of the formats above it is, plain or
 // gzipped. Errors are a *FileError that wraps a *FormatError, a *SchemaError
 // (another or newer schema), ErrTooLarge, ErrNoCells, or the cause of package os.
-// Memory is bounded: see MaxFileSize.
+// Memory is bounded: see MaxFileSize and MaxElements.
 func ReadAny(path string) (*Input, error) {
 	b, err := readFile(path, MaxFileSize)
 	if err != nil {
@@ -53,6 +53,9 @@ func parseAs(b []byte) (*Input, error) {
 	case bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text):
 		return nil, notReport("it is no text")
 	}
+	if err := checkFields(b); err != nil {
+		return nil, err
+	}
 	lines := textLines(string(b))
 	in, err := parseGoBench(lines)
 	if in == nil && err == nil {
@@ -81,6 +84,9 @@ func parseJSON(b []byte) (*Input, error) {
 		}
 		return InputOf("", r), nil
 	case head.Benchmarks != nil:
+		if err := checkElements(b); err != nil {
+			return nil, err
+		}
 		return parseBDN(b)
 	}
 	return nil, notReport("JSON of another tool: no schema %q and no Benchmarks of BenchmarkDotNet in it", Schema)

@@ -13,7 +13,8 @@ import (
 	"unicode/utf16"
 )
 
-// ErrTooLarge says that a file holds more than MaxFileSize bytes, unpacked.
+// ErrTooLarge says that a file holds more than MaxFileSize bytes, unpacked, or
+// more than MaxElements.
 var ErrTooLarge = errors.New("too large to be a report")
 
 // ErrNoCells says that a file was read and holds not one measured case: that is
