@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mqttload/mqttload/result"
 )
 
 // quickArgs run one case in no time; ten iterations are enough to tell a factor.
@@ -219,6 +221,9 @@ func TestWorkflow(t *testing.T) {
 	for _, st := range w.Jobs["baseline"].Steps {
 		if strings.HasPrefix(st.Uses, "mqttload/mqttload@") {
 			a.step(t, "Run mqttload", st.With) // knows the inputs
+			if !strings.Contains(st.With["args"], "--launches 5") {
+				t.Errorf("one launch cannot be compared: %s", st.With["args"])
+			}
 		}
 	}
 	job := w.Jobs["side-by-side"]
@@ -239,6 +244,16 @@ func TestWorkflow(t *testing.T) {
 	}
 	if ran != 3 || !s.has("compare.html") || !s.has("head-3.json") {
 		t.Errorf("%d scripts", ran)
+	}
+	for _, name := range []string{"base-1.json", "head-3.json"} {
+		r, err := result.Read(filepath.Join(s.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		its := r.Cases[0].Iterations
+		if got := its[len(its)-1].Launch; got != 5 {
+			t.Errorf("%s: %d launches: how much they differ is not seen in fewer", name, got)
+		}
 	}
 }
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Runs mqttload, compares with a baseline that a directory keeps, and ends with
 # its exit code: 0 ok, 5 delivery broken, 6 gate failed, 7 regression, 8 not
-# comparable. Arguments are those of "mqttload run" (default: quick):
+# comparable. Arguments are those of "mqttload run" (default:
+# quick --launches 5; one launch does not show how much launches differ):
 #
-#   BENCH_KEEP=true sh ci.sh nightly.yaml --url mqtt://broker:1883 --fail-if 'p99 > 5ms @ qos=1'
+#   BENCH_KEEP=true sh ci.sh nightly.yaml --launches 5 --url mqtt://broker:1883 --fail-if 'p99 > 5ms @ qos=1'
 #
 #   BENCH_BASELINE    directory of the baseline, one that outlives the job (default .mqttload)
 #   BENCH_REPORT      directory to write the report to (default mqttload-report)
@@ -12,7 +13,7 @@
 set -u
 baseline=${BENCH_BASELINE:-.mqttload}/baseline.json.gz
 report=${BENCH_REPORT:-mqttload-report}
-[ $# -gt 0 ] || set -- quick
+[ $# -gt 0 ] || set -- quick --launches 5
 mkdir -p "$report" "$(dirname "$baseline")" || exit 1
 
 if [ -f "$baseline" ]; then
