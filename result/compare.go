@@ -183,6 +183,7 @@ func (c *comparer) compare(p pair) (CellComparison, error) {
 	cell.MedianOver, cell.MeanOver = over(cell.Head.MedianNS, cell.Base.MedianNS), over(cell.Head.MeanNS, cell.Base.MeanNS)
 	if len(b.samples) > 0 && len(h.samples) > 0 {
 		c.rankTest(&cell, b.samples, h.samples)
+		cell.overlap = c.launchesOverlap(b.medians, h.medians)
 	} else {
 		c.welch(&cell, b.moments(), h.moments())
 	}

@@ -440,3 +440,38 @@ func TestCompareZeroCell(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareLaunches: a difference between the sides that is no larger than
+// that between launches of one side is not called one, however many iterations
+// each launch has.
+func TestCompareLaunches(t *testing.T) {
+	side := func(medians ...float64) *Input {
+		in := &Input{Source: fmt.Sprint(medians), Cells: []Cell{{Params: []Param{{"qos", "1"}}}}}
+		for l, m := range medians {
+			for i := range 15 {
+				in.Cells[0].Samples = append(in.Cells[0].Samples, m*(1+0.001*float64(i)))
+				in.Cells[0].Launches = append(in.Cells[0].Launches, l+1)
+			}
+		}
+		return in
+	}
+	for _, tt := range []struct {
+		base, head *Input
+		want       Verdict
+	}{
+		{side(100), side(120), Slower}, // of one launch nothing is known
+		{side(100, 102), side(120, 121), Slower},
+		{side(100, 125), side(120, 160), Inconclusive},
+		{side(100, 101, 102, 103), side(120, 121, 122, 123), Slower},
+		{side(120, 121, 122, 123), side(100, 101, 102, 103), Faster},
+		{side(100, 130, 101, 131), side(115, 145, 116, 146), Inconclusive},
+	} {
+		c, err := Compare([]*Input{tt.base}, []*Input{tt.head}, CompareOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cell := c.Cells[0]; cell.Verdict != tt.want || cell.Regression != (tt.want == Slower) {
+			t.Errorf("%s to %s: %s (%s), want %s", tt.base.Source, tt.head.Source, cell.Verdict, cell.Reason, tt.want)
+		}
+	}
+}

@@ -86,7 +86,8 @@ type CellComparison struct {
 	// Regression is set where the head is slower, or its delivery is worse.
 	Regression bool `json:"regression"`
 
-	leastP float64 // the smallest P that the samples could give; 0 where not known
+	leastP  float64 // the smallest P that the samples could give; 0 where not known
+	overlap bool    // the launches differ among themselves as much as the sides do
 }
 
 // SideStats are the numbers of one side of a cell.

@@ -14,6 +14,7 @@ type side struct {
 	sources  []string
 	samples  []float64
 	launches int
+	medians  []float64 // of each launch's samples
 	parts    []Moments // of inputs without samples
 	printed  []Summary
 	latency  []Latency
@@ -116,9 +117,9 @@ func (s *side) add(cell *Cell, in *Input, value string) {
 	if len(cell.Samples) == 0 && cell.Summary.MeanNS != nil {
 		s.parts, s.printed = append(s.parts, cellMoments(cell)), append(s.printed, cell.Summary)
 	}
-	launches := slices.Clone(cell.Launches)
-	slices.Sort(launches)
-	s.launches += len(slices.Compact(launches))
+	medians := launchMedians(cell)
+	s.launches += len(medians)
+	s.medians = append(s.medians, medians...)
 	s.latency = append(s.latency, cell.Latency)
 	if cell.Delivery != nil {
 		if s.delivery == nil {
@@ -131,6 +132,24 @@ func (s *side) add(cell *Cell, in *Input, value string) {
 	if cell.Stalled != nil {
 		s.stalls = append(s.stalls, *cell.Stalled)
 	}
+}
+
+// launchMedians are the medians of the samples of each launch, where it is
+// known which sample is of which.
+func launchMedians(cell *Cell) []float64 {
+	if len(cell.Launches) != len(cell.Samples) {
+		return nil
+	}
+	by := map[int][]float64{}
+	for i, l := range cell.Launches {
+		by[l] = append(by[l], cell.Samples[i])
+	}
+	var out []float64
+	for _, xs := range by {
+		slices.Sort(xs)
+		out = append(out, Quantile(xs, 0.5))
+	}
+	return out
 }
 
 func (c *Clients) add(o *Clients) {

@@ -1,6 +1,9 @@
 package result
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // judge adjusts the P values of all cells for their number and gives verdicts.
 func (c *comparer) judge() {
@@ -44,6 +47,8 @@ func (c *comparer) verdict(cell *CellComparison, limit float64) (Verdict, string
 	}
 	inside := cell.RatioLow != nil && cell.RatioHigh != nil && *cell.RatioLow > 1/up && *cell.RatioHigh < up
 	switch {
+	case cell.Significant && cell.overlap && (*cell.Ratio > up || *cell.Ratio < 1/up):
+		return Inconclusive, "launches of one side differ from each other as much as the sides do: run more of them"
 	case cell.Significant && *cell.Ratio > up:
 		return Slower, ""
 	case cell.Significant && *cell.Ratio < 1/up:
@@ -61,6 +66,24 @@ func (c *comparer) verdict(cell *CellComparison, limit float64) (Verdict, string
 		return Inconclusive, "not significant, and unstable: " + cell.Unstable[0]
 	}
 	return Inconclusive, fmt.Sprintf("not significant, but the interval is wider than %s", percent(c.o.Threshold))
+}
+
+// launchesForTest is the fewest launches a side that a rank test of their
+// medians can call different: 2 of the 70 ways to draw 4 of 8.
+const launchesForTest = 4
+
+// launchesOverlap reports whether the medians of the launches do not tell the
+// sides apart. Iterations of a launch share its luck (its connections, its
+// place on the cores, its minute of the day), so that many of them are no proof
+// where a few launches would contradict it. It knows nothing of one launch.
+func (c *comparer) launchesOverlap(base, head []float64) bool {
+	if min(len(base), len(head)) < 2 {
+		return false
+	}
+	if min(len(base), len(head)) >= launchesForTest {
+		return MannWhitney(base, head).P >= c.o.Alpha
+	}
+	return slices.Max(base) >= slices.Min(head) && slices.Max(head) >= slices.Min(base)
 }
 
 // percent prints a share: "5 %".
