@@ -28,6 +28,9 @@ const (
 	CodeHistogram  = "histogram"
 	CodeCaseID     = "case-id"
 	CodeGate       = "gate"
+	CodeOperations = "operations"
+	CodeClients    = "clients"
+	CodeTimeline   = "timeline"
 )
 
 // Finding is one thing that Audit found. Case is "" for what concerns the file.

@@ -170,6 +170,27 @@ func TestAuditReport(t *testing.T) {
 			func(r *Report) { r.Cases[0].Delivery.Lost = 1 },
 			func(r *Report) { r.Cases[0].Delivery.Sent--; r.Cases[0].Delivery.Unsent++ },
 			func(r *Report) { r.Cases[0].Iterations[3].Acked = 5 },
+			func(r *Report) { r.Cases[0].Iterations[3].Lost = 5 },
+			func(r *Report) { d := &r.Cases[0].Delivery; d.Delivered--; d.Duplicated++ },
+			func(r *Report) { d := &r.Cases[0].Delivery; d.Delivered--; d.Received--; d.Lost++ },
+		},
+		CodeOperations: {
+			func(r *Report) { r.Cases[0].Iterations[3].Received++ },
+			func(r *Report) { r.Cases[0].OperationsPerMessage = 1 },
+			func(r *Report) {
+				r.Cases[0].Iterations = append([]Iteration{{Launch: 1, Stage: StageWarmup, Index: 1, Operations: 5}}, r.Cases[0].Iterations...)
+			},
+		},
+		CodeClients: {func(r *Report) { r.Cases[0].Clients = Clients{Planned: 2, Connected: 3} }},
+		CodeTimeline: {
+			func(r *Report) {
+				above := r.Cases[0].Latency.EndToEnd.MaxNS * 101 / 100
+				r.Cases[0].Timeline = []Tick{{TNS: 1}, {TNS: 2, P99NS: &above}, {TNS: 3}}
+			},
+			func(r *Report) {
+				p99 := int64(1)
+				r.Cases[0].Timeline, r.Cases[0].Latency.EndToEnd = []Tick{{P99NS: &p99}}, nil
+			},
 		},
 		CodeHistogram: {
 			func(r *Report) { r.Cases[0].Latency.EndToEnd.P99NS++ },
@@ -180,6 +201,9 @@ func TestAuditReport(t *testing.T) {
 		CodeCaseID: {func(r *Report) { r.Cases[0].Params[0].Value = "2" }},
 		CodeGate: {
 			func(r *Report) { r.Gates[0].Passed = false },
+			func(r *Report) { r.Gates[0].Value = &other },
+			func(r *Report) { r.Gates[0].Value = nil },
+			func(r *Report) { r.Gates[0].Limit++ },
 			func(r *Report) { r.Gates[0].Rule = "fail if lost < 5" },
 		},
 	} {

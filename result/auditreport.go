@@ -19,7 +19,10 @@ func (a *auditor) report(r *Report) {
 		}
 		a.restated(c.ID, c.Summary, recomputed(c))
 		a.sums(c)
+		a.operations(c)
+		a.clients(c)
 		a.legs(c)
+		a.timeline(c)
 		for _, w := range Analyze(*c) {
 			level := LevelWarn
 			if w.Code == CodeLedger {
@@ -79,19 +82,76 @@ func floatText(v *float64) string {
 
 // sums checks what iterations and account both count.
 func (a *auditor) sums(c *Case) {
-	var sent, acked int64
+	var sent, acked, received, lost int64
 	for _, it := range actual(c.Iterations) {
 		sent += it.Sent
 		acked += it.Acked
+		received += it.Received
+		lost += it.Lost
 	}
 	for _, k := range []struct {
 		name               string
 		iterations, ledger int64
-	}{{"sent", sent, c.Delivery.Sent}, {"acked", acked, c.Delivery.Acked}} {
+	}{
+		{"sent", sent, c.Delivery.Sent}, {"acked", acked, c.Delivery.Acked},
+		// What an iteration received holds no duplicates.
+		{"delivered", received, c.Delivery.Delivered}, {"lost", lost, c.Delivery.Lost},
+	} {
 		if k.iterations != k.ledger {
 			a.add(LevelFail, CodeLedger, c.ID, "the report was changed, or the tool is at fault",
 				"delivery.%s is %s, the iterations have %s", k.name, FormatInt(k.ledger), FormatInt(k.iterations))
 		}
+	}
+}
+
+// operations checks that each iteration counts as operations what it received;
+// the first that does not stands for all.
+func (a *auditor) operations(c *Case) {
+	per := int64(max(c.OperationsPerMessage, 1))
+	var first *Iteration
+	wrong := 0
+	for i, it := range c.Iterations {
+		if it.Operations == it.Received*per {
+			continue
+		}
+		if wrong++; first == nil {
+			first = &c.Iterations[i]
+		}
+	}
+	if first != nil {
+		a.add(LevelFail, CodeOperations, c.ID, "the report was changed, or the tool is at fault",
+			"%d of %d iterations count other operations than they received messages: %s %d of launch %d has %s of %s messages, at %d each",
+			wrong, len(c.Iterations), first.Stage, first.Index, first.Launch, FormatInt(first.Operations), FormatInt(first.Received), per)
+	}
+}
+
+func (a *auditor) clients(c *Case) {
+	if c.Clients.Connected > c.Clients.Planned {
+		a.add(LevelFail, CodeClients, c.ID, "the report was changed, or the tool is at fault",
+			"clients.connected is %s, but only %s were planned", FormatInt(c.Clients.Connected), FormatInt(c.Clients.Planned))
+	}
+}
+
+// bucketWidth is how much values of one bucket of a histogram with three
+// significant digits may differ.
+const bucketWidth = 1e-3
+
+// timeline checks that no moment was slower than the slowest message.
+func (a *auditor) timeline(c *Case) {
+	var worst *Tick
+	for i, t := range c.Timeline {
+		if t.P99NS != nil && (worst == nil || *t.P99NS > *worst.P99NS) {
+			worst = &c.Timeline[i]
+		}
+	}
+	e2e := c.Latency.EndToEnd
+	switch {
+	case worst == nil:
+	case e2e == nil:
+		a.add(LevelFail, CodeTimeline, c.ID, "the report was changed", "the timeline has percentiles, but latency.end_to_end is null")
+	case float64(*worst.P99NS) > float64(e2e.MaxNS)*(1+bucketWidth):
+		a.add(LevelFail, CodeTimeline, c.ID, "the report was changed", "the timeline has a p99 of %s at %s, above latency.end_to_end.max_ns, %s",
+			FormatNS(float64(*worst.P99NS)), FormatNS(float64(worst.TNS)), FormatNS(float64(e2e.MaxNS)))
 	}
 }
 
@@ -149,8 +209,23 @@ func (a *auditor) gates(r *Report) {
 				a.add(LevelFail, CodeGate, g.Case, "the report was changed", "gate %q is stated as %s, the numbers say %s",
 					g.Rule, passText(g.Passed), passText(is.Passed))
 			}
+			if is.Case == g.Case && !sameNumber(is.Value, g.Value) {
+				a.add(LevelFail, CodeGate, g.Case, "the report was changed", "gate %q states the value %s, the numbers say %s",
+					g.Rule, floatText(g.Value), floatText(is.Value))
+			}
+			if is.Case == g.Case && !nearly(is.Limit, g.Limit) {
+				a.add(LevelFail, CodeGate, g.Case, "the report was changed", "gate %q states the limit %s, the rule says %s",
+					g.Rule, floatText(&g.Limit), floatText(&is.Limit))
+			}
 		}
 	}
+}
+
+func sameNumber(a, b *float64) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return nearly(*a, *b)
 }
 
 func passText(passed bool) string {

@@ -32,7 +32,7 @@ func sampleReport() *Report {
 		Run:      Run{ID: "r1", Started: finished.Add(-time.Minute), Finished: &finished, Status: StatusComplete, Command: []string{"mqttload"}},
 		Scenario: json.RawMessage(`{"name":"<default>","matrix":{"qos":["1"],"payload":["10"]}}`), // in this order
 		Cases:    []Case{c},
-		Gates:    []GateResult{{Rule: "lost == 0", Case: c.ID, Passed: true}},
+		Gates:    []GateResult{{Rule: "lost == 0", Case: c.ID, Value: new(float64), Passed: true}},
 	}
 }
 
