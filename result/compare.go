@@ -23,6 +23,7 @@ const (
 	CodeUnknownHost = "unknown-environment"
 	CodeNoMatch     = "no-match"
 	CodeOneLaunch   = "one-launch"
+	CodeNoAccount   = "no-delivery-account"
 )
 
 // CompareOptions say how to compare. The zero value is the usual comparison.

@@ -121,7 +121,8 @@ type DeliveryChange struct {
 	Message    string `json:"message"`
 }
 
-// MissingCell is a cell that one side does not have, or did not measure.
+// MissingCell is a cell that one side does not have, did not measure, or has no
+// delivery account of while the other side has one.
 type MissingCell struct {
 	ID     string `json:"id"`
 	Side   string `json:"side"` // where it is missing: "base" or "head"
@@ -143,8 +144,8 @@ func (c *Comparison) UnstableCells() int {
 	return c.count(func(x *CellComparison) bool { return len(x.Unstable) > 0 })
 }
 
-// Complete reports whether every cell of either side had its counterpart, and
-// there was one at all: what is not complete is never a pass.
+// Complete reports whether every cell of either side had its whole counterpart,
+// and there was one at all: what is not complete is never a pass.
 func (c *Comparison) Complete() bool { return len(c.Cells) > 0 && len(c.Missing) == 0 }
 
 // Sentence is the outcome in one line: "no significant change in any of 12 cells

@@ -58,7 +58,7 @@ type Cell struct {
 	// IterationNS is the mean time of an iteration, or nil.
 	IterationNS *float64
 	Latency     Latency
-	Delivery    *Delivery
+	Delivery    *Delivery // nil where the file holds no account
 	Clients     *Clients
 	// Window and OperationsPerMessage are 0 where they are not known.
 	Window               int
@@ -101,7 +101,7 @@ func InputOf(source string, r *Report) *Input {
 func cellOf(c *Case) Cell {
 	cell := Cell{
 		ID: c.ID, Params: c.Params, Latency: c.Latency,
-		Delivery: &c.Delivery, Clients: &c.Clients,
+		Delivery: accountOf(c), Clients: &c.Clients,
 		Window: c.Window, OperationsPerMessage: c.OperationsPerMessage,
 	}
 	stated := c.Summary
@@ -123,6 +123,15 @@ func cellOf(c *Case) Cell {
 		}
 	}
 	return cell
+}
+
+// accountOf is the delivery account of c, nil where the report holds none: one
+// that counts nothing is of no case that was measured.
+func accountOf(c *Case) *Delivery {
+	if c.Delivery == (Delivery{CountsOnly: c.Delivery.CountsOnly}) {
+		return nil
+	}
+	return &c.Delivery
 }
 
 // paramNames are names of other tools for the params of this one.

@@ -19,6 +19,7 @@ type side struct {
 	printed  []Summary
 	latency  []Latency
 	delivery *Delivery
+	stripped bool // a report of this program has no delivery account here
 	clients  *Clients
 	qos      int
 	windows  []int
@@ -121,6 +122,7 @@ func (s *side) add(cell *Cell, in *Input, value string) {
 	s.launches += len(medians)
 	s.medians = append(s.medians, medians...)
 	s.latency = append(s.latency, cell.Latency)
+	s.stripped = s.stripped || cell.Delivery == nil && in.Report != nil
 	if cell.Delivery != nil {
 		if s.delivery == nil {
 			s.delivery, s.clients = &Delivery{}, &Clients{}
@@ -283,6 +285,7 @@ func (c *comparer) joinSets(base, head *sideSet, value string) []pair {
 			c.unmeasured(h, "head")
 		default:
 			pairs = append(pairs, pair{c.shown(b.params), b, h})
+			c.accounted(b, h)
 		}
 	}
 	for _, key := range head.keys {
@@ -313,6 +316,35 @@ func (c *comparer) missing(s *side, where, value string) {
 
 func (c *comparer) unmeasured(s *side, where string) {
 	c.out.Missing = append(c.out.Missing, MissingCell{s.id, where, "nothing was measured in " + where})
+}
+
+// accounted notes a delivery account of one side only: loss on the other would
+// not show. A report of this program has one, so it is not complete without;
+// tables hold none, which is worth a warning.
+func (c *comparer) accounted(b, h *side) {
+	switch {
+	case b.delivery != nil && h.stripped:
+		c.unaccounted(h, "head")
+	case h.delivery != nil && b.stripped:
+		c.unaccounted(b, "base")
+	case b.delivery != nil && h.delivery == nil:
+		c.noAccount(h, "head")
+	case h.delivery != nil && b.delivery == nil:
+		c.noAccount(b, "base")
+	}
+}
+
+func (c *comparer) unaccounted(s *side, where string) {
+	c.out.Missing = append(c.out.Missing, MissingCell{s.id, where, "no delivery account in " + where})
+}
+
+// noAccount warns once.
+func (c *comparer) noAccount(s *side, where string) {
+	if slices.ContainsFunc(c.out.Warnings, func(w Warning) bool { return w.Code == CodeNoAccount }) {
+		return
+	}
+	c.warn(CodeNoAccount, fmt.Sprintf("%s holds no delivery account, which the other side has: whether the %s lost messages is not known",
+		strings.Join(s.sources, ", "), where), "compare reports in JSON, which hold it")
 }
 
 // noMatch explains why no cell has a counterpart, mostly a param of one side only.
