@@ -88,12 +88,12 @@ func (it *iteration) share(streams []*stream) {
 		return
 	}
 	for i, s := range streams {
-		s.begin(it, it.part(n, i, len(streams)), 0)
+		s.begin(it, part(n, i, len(streams)), 0)
 	}
 }
 
 // part is the i-th of k equal parts of n; the first get one more.
-func (it *iteration) part(n int64, i, k int) int64 {
+func part(n int64, i, k int) int64 {
 	p := n / int64(k)
 	if int64(i) < n%int64(k) {
 		p++

@@ -165,19 +165,11 @@ func (c *Conn) Flush() error {
 	}
 	c.busy = true
 	for len(c.out) > 0 && c.err == nil {
-		c.swap()
-		buf := c.cur
-		c.mu.Unlock()
-		rest, blocked, err := c.sink.try(buf)
-		c.writes.Add(1)
-		c.bytesOut.Add(int64(len(buf)))
-		c.mu.Lock()
+		blocked, err := c.write()
 		if err != nil {
-			c.fail(err)
 			break
 		}
 		if blocked {
-			c.rest = rest
 			c.mu.Unlock()
 			go c.drain()
 			return nil
@@ -205,21 +197,31 @@ func (c *Conn) drainAll() {
 		if len(c.out) == 0 || c.err != nil {
 			break
 		}
-		c.swap()
-		buf := c.cur
-		c.mu.Unlock()
 		// Whether it blocked does not matter here: finishing nothing returns at once.
-		rest, _, err = c.sink.try(buf)
-		c.writes.Add(1)
-		c.bytesOut.Add(int64(len(buf)))
-		c.mu.Lock()
-		if err != nil {
-			c.fail(err)
+		if _, err := c.write(); err != nil {
 			break
 		}
-		c.rest = rest
 	}
 	_ = c.idle()
+}
+
+// write writes the out buffer as far as it goes without blocking; what does not
+// go is in rest. The lock is held, but not while writing. An error has ended
+// the connection.
+func (c *Conn) write() (blocked bool, err error) {
+	c.swap()
+	buf := c.cur
+	c.mu.Unlock()
+	rest, blocked, err := c.sink.try(buf)
+	c.writes.Add(1)
+	c.bytesOut.Add(int64(len(buf)))
+	c.mu.Lock()
+	if err != nil {
+		c.fail(err)
+		return false, err
+	}
+	c.rest = rest
+	return blocked, nil
 }
 
 // swap makes the out buffer the one being written. The lock is held.
