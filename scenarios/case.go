@@ -30,7 +30,42 @@ const (
 	Pairs Shape = "pairs"
 	// Loopback gives every topic one connection that both publishes and subscribes.
 	Loopback Shape = "loopback"
+	// FanOut gives every topic one publisher and many subscribers.
+	FanOut Shape = "fan-out"
+	// FanIn gives every topic many publishers and one subscriber.
+	FanIn Shape = "fan-in"
+	// ManyToMany gives every topic many publishers and many subscribers.
+	ManyToMany Shape = "many-to-many"
+	// Shared gives every topic publishers and one shared subscription of many members.
+	Shared Shape = "shared"
+	// Publish has publishers only: a request ends written (QoS 0) or acknowledged.
+	Publish Shape = "publish"
+	// Subscribe has subscribers only: they count what others publish.
+	Subscribe Shape = "subscribe"
+	// Connect has connections only, which stay idle.
+	Connect Shape = "connect"
+	// Churn connects, subscribes and disconnects at a rate; a request is one such turn.
+	Churn Shape = "churn"
+	// Offline publishes to persistent sessions whose subscribers are away, and
+	// measures how fast their queues drain once they are back.
+	Offline Shape = "offline"
 )
+
+// Arrival is how the intended times of an open loop lie within its rate.
+type Arrival string
+
+// Arrivals.
+const (
+	Constant Arrival = "constant" // equal gaps
+	Poisson  Arrival = "poisson"  // exponential gaps, from Load.Seed
+)
+
+// Stage is a stretch of an open loop in which the rate moves in a straight
+// line from From to To, in messages per second over all publishers.
+type Stage struct {
+	Duration time.Duration
+	From, To float64
+}
 
 // Case is one cell of the matrix with everything the engine needs to run it.
 type Case struct {
@@ -50,8 +85,34 @@ type Case struct {
 
 // Load is the load and the measurement of one case.
 type Load struct {
-	Shape      Shape
-	Pairs      int           // topics, each with its publisher and subscriber; at least 1
+	// Shape is what was asked for; what follows, up to Idle, is what it means in
+	// numbers, settled by Cases, and all that the engine heeds (but for Loopback,
+	// Churn and Offline, which are procedures of their own).
+	Shape Shape
+	// Topics is the number of topics. Publishers and Subscribers are the
+	// connections per group of topics: TopicsPerPublisher (TopicsPerSubscriber)
+	// consecutive topics share their publishers (subscribers), so that there are
+	// Topics/TopicsPerPublisher*Publishers publisher connections. Each publisher
+	// takes its topics in turn.
+	Topics, Publishers, Subscribers         int
+	TopicsPerPublisher, TopicsPerSubscriber int
+	// Share is the name of the shared subscription that the subscribers of a
+	// group form ($share/NAME/topic), "" for none: then each gets every message.
+	Share string
+	// Filter, where not "", is what subscribers subscribe to in place of their
+	// topics: it may hold wildcards and the variables of [Vars].
+	Filter string
+	// Idle is how many more connections do nothing but keep alive.
+	Idle int
+
+	// Stages make an open loop: message n has its intended time whatever the
+	// broker does. Empty is a closed loop. Their durations add up to Duration.
+	Stages   []Stage
+	Arrival  Arrival
+	Seed     uint64
+	Duration time.Duration // of an open loop, warm-up included; of a closed one, its end at the latest, where not 0
+
+	Pairs      int           // Topics of shape pairs, as asked; at least 1
 	Inflight   int           // asked in-flight window per publisher, 1..65535
 	Messages   int64         // messages per iteration over all publishers; 0 sizes the iteration by time
 	MinTime    time.Duration // least time of an auto-sized iteration; 250 ms
@@ -62,6 +123,9 @@ type Load struct {
 	// FreshIterations opens new connections and a new topic for every
 	// iteration, outside of the clock, as the turbomqtt scenario's source does.
 	FreshIterations bool
+	// Verify is off where payloads carry no stamp though they could: then only
+	// numbers are known.
+	VerifyOff bool
 	// OperationsPerMessage is 1, or 2 where a publish and a receive count apart.
 	OperationsPerMessage int
 }
@@ -69,17 +133,29 @@ type Load struct {
 // Clients is what every client has in common. Topic, ClientID and Username may
 // hold the variables of [Vars]; the password is sent as it is.
 type Clients struct {
-	Topic          string
-	ClientID       string
-	Username       string
-	HasUsername    bool
-	Password       string
-	HasPassword    bool
-	KeepAlive      time.Duration
-	CleanStart     bool
-	SessionExpiry  time.Duration // MQTT 5
-	Retain         bool
+	Topic         string
+	ClientID      string
+	Username      string
+	HasUsername   bool
+	Password      string
+	HasPassword   bool
+	KeepAlive     time.Duration
+	CleanStart    bool
+	SessionExpiry time.Duration // MQTT 5
+	Retain        bool
+	// Credentials is the CSV file with an identity per client, "" for none.
+	Credentials    string
+	StartNumber    int // %i of the first client; 1 where not asked
+	Will           *Will
 	UserProperties []packet.UserProperty // MQTT 5, on PUBLISH, in the order written
+}
+
+// Will is the will of every client. Topic and Payload may hold variables.
+type Will struct {
+	Topic, Payload string
+	QoS            byte
+	Retain         bool
+	Delay          time.Duration // MQTT 5
 }
 
 // Target is where to connect.
@@ -89,6 +165,9 @@ type Target struct {
 	ConnectTimeout time.Duration
 	ConnectRate    float64 // connections per second over all clients; 0 is as fast as they come
 	SourceIPs      []string
+	// Reconnect makes clients whose connection was lost come back, with
+	// exponential back-off and jitter.
+	Reconnect bool
 }
 
 // PayloadKind is where payload bytes come from.
@@ -96,9 +175,12 @@ type PayloadKind int
 
 // Payload kinds.
 const (
-	PayloadSize PayloadKind = iota // Size bytes, byte i = i mod 256 behind the stamp
-	PayloadFile                    // the file's bytes
-	PayloadText                    // the text's bytes
+	PayloadSize     PayloadKind = iota // Size bytes, byte i = i mod 256 behind the stamp
+	PayloadFile                        // the file's bytes
+	PayloadText                        // the text's bytes
+	PayloadTemplate                    // text with fields that change from message to message
+	PayloadRange                       // sizes drawn between bounds, from Load.Seed
+	PayloadTrace                       // sizes or bytes, and times, of a recorded trace
 )
 
 // Payload is one value of the payload axis.

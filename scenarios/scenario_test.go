@@ -3,6 +3,7 @@ package scenarios
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestSetValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := casesOf(t, s)[0]
-	if c.Load != (Load{Shape: Loopback, Pairs: 1, Inflight: 100, Messages: 5000, MinTime: time.Second, Launches: 2, Iterations: 4, Drain: time.Second, FreshIterations: true, OperationsPerMessage: 2}) {
+	if !reflect.DeepEqual(c.Load, Load{Shape: Loopback, Pairs: 1, Inflight: 100, Messages: 5000, MinTime: time.Second, Launches: 2, Iterations: 4, Drain: time.Second, FreshIterations: true, OperationsPerMessage: 2}) {
 		t.Errorf("load %+v", c.Load)
 	}
 	if k := c.Clients; k.Password != "p,q" || k.KeepAlive != 0 || k.CleanStart || !k.Retain || k.UserProperties[0] != (packet.UserProperty{Name: "A", Value: "1,2"}) ||

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func TestParseEverything(t *testing.T) {
 		t.Errorf("first case %s %+v", c.ID, c.Load)
 	}
 	l := Load{Shape: Loopback, Pairs: 2, Inflight: 10, Messages: 1000, MinTime: 500 * time.Millisecond, Launches: 2, Iterations: 4, Drain: 2 * time.Second, FreshIterations: true, OperationsPerMessage: 2}
-	if c.Load != l {
+	if !reflect.DeepEqual(c.Load, l) {
 		t.Errorf("load %+v", c.Load)
 	}
 	k := c.Clients
