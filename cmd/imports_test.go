@@ -9,19 +9,21 @@ import (
 // allowed is who may import whom inside of the module. A folder that is not
 // named may import none of ours, and none may import cmd.
 var allowed = map[string]string{
-	"":                  "cmd",
-	"mqtt/packet":       "",
-	"tlsconf":           "",
-	"result":            "",
-	"internal/wire":     "mqtt/packet",
-	"internal/mqtttest": "mqtt/packet internal/wire",
-	"mqtt":              "mqtt/packet internal/wire",
-	"broker":            "mqtt/packet internal/wire",
-	"scenarios":         "mqtt/packet tlsconf result",
-	"load":              "scenarios mqtt mqtt/packet tlsconf result",
-	"report":            "result",
-	"internal/fleet":    "load scenarios result",
-	"cmd":               "mqtt mqtt/packet tlsconf scenarios load result report broker internal/fleet",
+	"":                   "cmd",
+	"mqtt/packet":        "",
+	"tlsconf":            "",
+	"result":             "",
+	"internal/wire":      "mqtt/packet",
+	"internal/mqtttest":  "mqtt/packet internal/wire",
+	"mqtt":               "mqtt/packet internal/wire",
+	"broker":             "mqtt/packet internal/wire",
+	"scenarios":          "mqtt/packet tlsconf result",
+	"internal/pace":      "",
+	"load":               "scenarios mqtt mqtt/packet tlsconf result internal/pace",
+	"internal/calibrate": "load broker mqtt mqtt/packet scenarios tlsconf result internal/pace internal/wire internal/mqtttest",
+	"report":             "result",
+	"internal/fleet":     "load scenarios result",
+	"cmd":                "mqtt mqtt/packet tlsconf scenarios load result report broker internal/fleet internal/calibrate",
 }
 
 // only says which folders may use a package from outside.

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package pace
+
+func newTimerFD() (*sleepTimer, error) { return nil, errUnsupported }
