@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -16,29 +15,38 @@ import (
 // patience bounds every wait of a Peer, so that a test fails instead of hanging.
 const patience = 10 * time.Second
 
+// T is what a [Peer] needs of a *testing.T. Programs that use a [Fake] or a
+// [Target] outside of tests then do not link package testing.
+type T interface {
+	Helper()
+	Cleanup(f func())
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // Peer is one end of a connection under a test's control. Packets are written
 // in hex, blanks ignored: "30 05 0001 61 6869".
 type Peer struct {
-	t       testing.TB
+	t       T
 	nc      net.Conn
 	scan    *packet.Scanner
 	version packet.Version
 }
 
 // NewPeer makes a Peer of nc, which is closed when the test ends.
-func NewPeer(t testing.TB, nc net.Conn, v packet.Version) *Peer {
+func NewPeer(t T, nc net.Conn, v packet.Version) *Peer {
 	t.Cleanup(func() { _ = nc.Close() })
 	return &Peer{t: t, nc: nc, scan: packet.NewScanner(make([]byte, 64<<10), 0), version: v}
 }
 
 // Pipe returns a Peer and the other end of its connection.
-func Pipe(t testing.TB, v packet.Version) (*Peer, net.Conn) {
+func Pipe(t T, v packet.Version) (*Peer, net.Conn) {
 	a, b := net.Pipe()
 	return NewPeer(t, a, v), b
 }
 
 // Hex decodes hex with blanks.
-func Hex(t testing.TB, s string) []byte {
+func Hex(t T, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
 	if err != nil {
