@@ -36,6 +36,7 @@ func TestBuiltins(t *testing.T) {
 func TestDefault(t *testing.T) {
 	c := casesOf(t, builtin("default"))[0]
 	want := Load{Shape: Pairs, Pairs: 1, Inflight: 100, MinTime: 250 * time.Millisecond, Launches: 1, Warmup: 3, Iterations: 15, Drain: 5 * time.Second, OperationsPerMessage: 1}
+	ones(&want, 1)
 	if !reflect.DeepEqual(c.Load, want) || c.Transport != TCP || len(c.Target.URLs) != 0 || !c.Clients.CleanStart {
 		t.Errorf("%+v", c)
 	}
@@ -56,6 +57,7 @@ func TestTurboMQTT(t *testing.T) {
 	cases := casesOf(t, builtin("turbomqtt"))
 	want := Load{Shape: Loopback, Pairs: 1, Inflight: 65535, Messages: 1000, MinTime: 250 * time.Millisecond, Launches: 10, Warmup: 10, Iterations: 10,
 		Drain: 30 * time.Second, FreshIterations: true, OperationsPerMessage: 2}
+	ones(&want, 1)
 	for i, c := range cases {
 		if !reflect.DeepEqual(c.Load, want) || c.Protocol != packet.V311 || c.QoS != byte(i/4) || c.Payload.Size != []int{10, 1024, 2048, 8192}[i%4] || c.Clients.KeepAlive != 5*time.Second {
 			t.Errorf("%s: %+v", c.ID, c)

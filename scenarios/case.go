@@ -123,11 +123,13 @@ type Load struct {
 	// FreshIterations opens new connections and a new topic for every
 	// iteration, outside of the clock, as the turbomqtt scenario's source does.
 	FreshIterations bool
-	// Verify is off where payloads carry no stamp though they could: then only
+	// VerifyOff is set where payloads carry no stamp though they could: then only
 	// numbers are known.
 	VerifyOff bool
 	// OperationsPerMessage is 1, or 2 where a publish and a receive count apart.
 	OperationsPerMessage int
+
+	asked asked // until Cases has settled it
 }
 
 // Clients is what every client has in common. Topic, ClientID and Username may

@@ -42,7 +42,11 @@ func (s *Scenario) Cases() ([]Case, error) {
 		if slices.ContainsFunc(patterns, func(p *pattern) bool { return p.match(c.Params) }) {
 			continue
 		}
-		bad = append(bad, s.check(&c)...)
+		if faults := s.settle(&c); len(faults) > 0 {
+			bad = append(bad, faults...)
+		} else {
+			bad = append(bad, s.check(&c)...)
+		}
 		cases = append(cases, c)
 	}
 	bad = append(bad, s.unused(patterns)...)
@@ -255,21 +259,31 @@ func (s *Scenario) unused(patterns []*pattern) Errors {
 	return bad
 }
 
+// settle turns what a case was asked into what the engine reads.
+func (s *Scenario) settle(c *Case) Errors {
+	var bad Errors
+	fail := func(key, format string, args ...any) {
+		bad = append(bad, s.at(key, fmt.Sprintf(format, args...)))
+	}
+	settleShape(&c.Load, s.places["shape"].flag != "", fail)
+	c.Load.asked = asked{}
+	return bad
+}
+
 // check is about what only a whole case shows.
 func (s *Scenario) check(c *Case) Errors {
 	var bad Errors
 	fail := func(key, format string, args ...any) {
 		bad = append(bad, s.at(key, fmt.Sprintf(format, args...)))
 	}
-	clients := c.Load.Pairs
-	if c.Load.Shape == Pairs {
-		clients *= 2
-	}
-	checkNames(c, clients, fail)
+	checkNames(c, c.Load.Connections(), fail)
 	checkExpanded(c, fail)
 	checkVersion(c, fail)
-	if c.Load.Messages > 0 && c.Load.Messages < int64(c.Load.Pairs) {
-		fail("messages", "%d messages for %d pairs: every publisher needs at least one", c.Load.Messages, c.Load.Pairs)
+	if n, who := c.Load.Topics*c.Load.Publishers, "publishers"; c.Load.Messages > 0 && c.Load.Messages < int64(n) {
+		if c.Load.Publishers == 1 {
+			who = "pairs"
+		}
+		fail("messages", "%d messages for %d %s: every publisher needs at least one", c.Load.Messages, n, who)
 	}
 	if size := remainingLength(c); size > packet.MaxRemainingLength {
 		fail("payload", "a payload of %d bytes does not fit: with topic and properties the packet is %d bytes over MQTT's limit of 268,435,455",
@@ -294,13 +308,16 @@ func (s *Scenario) tlsAxis() bool {
 const maxClientNumber = 100_000_000
 
 // checkNames is about topics and client ids that clients must not share.
-func checkNames(c *Case, clients int, fail func(key, format string, args ...any)) {
+func checkNames(c *Case, clients int, fail failer) {
 	id, topic := c.Clients.ClientID, c.Clients.Topic
 	if clients > 1 && !uses(id, 'i') && id != "" {
 		fail("client_id", "client_id %s is the same for all %d clients, and brokers allow it once: add %%i", shown(id), clients)
 	}
-	if c.Load.Pairs > 1 && !uses(topic, 'i') {
-		fail("topic", "topic %s is the same for all %d pairs, and each needs its own: add %%i", shown(topic), c.Load.Pairs)
+	if n, what := c.Load.Topics, "topics"; n > 1 && !uses(topic, 'i') {
+		if c.Load.Pairs == n {
+			what = "pairs"
+		}
+		fail("topic", "topic %s is the same for all %d %s, and each needs its own: add %%i", shown(topic), n, what)
 	}
 	longest := clientVars(c, maxClientNumber).C
 	switch {
@@ -316,7 +333,7 @@ func checkNames(c *Case, clients int, fail func(key, format string, args ...any)
 }
 
 // checkVersion refuses what only MQTT 5 can carry.
-func checkVersion(c *Case, fail func(key, format string, args ...any)) {
+func checkVersion(c *Case, fail failer) {
 	if c.Protocol == packet.V5 {
 		return
 	}
@@ -336,7 +353,7 @@ func checkVersion(c *Case, fail func(key, format string, args ...any)) {
 
 // remainingLength is that of the case's longest PUBLISH. [MQTT5 3.3.1.4]
 func remainingLength(c *Case) int {
-	n := 2 + len(Expand(c.Clients.Topic, topicVars(c, c.Load.Pairs))) + c.Payload.Size
+	n := 2 + len(Expand(c.Clients.Topic, topicVars(c, c.Load.Topics))) + c.Payload.Size
 	if c.QoS > 0 {
 		n += 2
 	}

@@ -12,6 +12,7 @@ import (
 // becoming a run of weeks; the protocol's own bounds are named where they apply.
 const (
 	maxPairs      = 1_000_000
+	maxClients    = 10_000_000
 	maxInflight   = 65_535 // packet ids but 0 [MQTT5 2.2.1]
 	maxMessages   = 1_000_000_000_000
 	maxLaunches   = 1000
@@ -53,7 +54,6 @@ var fields = slices.Concat(targetFields(), matrixFields(), loadFields(), clientF
 // later are keys that the format knows and this version does not, by section.
 var later = map[string]string{
 	"rate": "load", "rate_per_client": "load", "interval": "load", "duration": "load",
-	"publishers": "load", "subscribers": "load", "topics": "load", "share": "load",
 	"reconnect": "target", "start_number": "target",
 	"credentials": "clients", "will_topic": "clients", "will_payload": "clients", "will_qos": "clients", "will_retain": "clients", "will_delay": "clients",
 	"pkcs12": "tls", "ciphers": "tls", "keylog": "tls",
@@ -101,6 +101,14 @@ func loadFields() []field {
 			return plain(text, func(c *Case) { c.Load.Shape = sh }), err
 		}, get: func(s *Scenario) any { return string(s.base.Load.Shape) }},
 		intField("pairs", 1, maxPairs, func(c *Case) *int { return &c.Load.Pairs }),
+		countField("topics", 1, func(c *Case) *int { return &c.Load.asked.topics }),
+		countField("publishers", 0, func(c *Case) *int { return &c.Load.asked.publishers }),
+		countField("subscribers", 0, func(c *Case) *int { return &c.Load.asked.subscribers }),
+		unless(1, intField("topics_per_publisher", 1, maxPairs, func(c *Case) *int { return &c.Load.TopicsPerPublisher })),
+		unless(1, intField("topics_per_subscriber", 1, maxPairs, func(c *Case) *int { return &c.Load.TopicsPerSubscriber })),
+		stringField("load", "share", checkShare, func(c *Case) *string { return &c.Load.Share }),
+		filterField(),
+		unless(0, intField("idle", 0, maxPairs, func(c *Case) *int { return &c.Load.Idle })),
 		intField("inflight", 1, maxInflight, func(c *Case) *int { return &c.Load.Inflight }),
 		{key: "messages", parse: func(_, text string) (value, error) {
 			n, err := parseWhole("messages", text, 0, maxMessages)
@@ -131,6 +139,24 @@ func intField(key string, least, most int64, at func(*Case) *int) field {
 		n, err := parseWhole(key, text, least, most)
 		return plain(strconv.FormatInt(n, 10), func(c *Case) { *at(c) = int(n) }), err
 	}, get: func(s *Scenario) any { return *at(&s.base) }}
+}
+
+// countField is a number that is open where it is not asked.
+func countField(key string, least int64, at func(*Case) *int) field {
+	return unless(notAsked, intField(key, least, maxPairs, at))
+}
+
+// unless leaves a field out of Effective where it has its default: keys that
+// came to the format later keep the hashes of scenarios without them.
+func unless[T comparable](def T, f field) field {
+	get := f.get
+	f.get = func(s *Scenario) any {
+		if v := get(s); v != any(def) {
+			return v
+		}
+		return nil
+	}
+	return f
 }
 
 func timeField(key string, least, most time.Duration, at func(*Case) *time.Duration) field {

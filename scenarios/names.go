@@ -37,8 +37,8 @@ func topicVars(c *Case, pair int) Vars {
 // checkExpanded is about names that are sound only until their variables get
 // their values. The first and the last are looked at: those between them
 // differ in nothing but digits.
-func checkExpanded(c *Case, fail func(key, format string, args ...any)) {
-	for _, pair := range []int{1, c.Load.Pairs} {
+func checkExpanded(c *Case, fail failer) {
+	for _, pair := range []int{1, c.Load.Topics} {
 		topic := Expand(c.Clients.Topic, topicVars(c, pair))
 		if err := checkTopicName(topic); err != nil {
 			fail("topic", "topic %s becomes %s with its client id and user name, and %v", shown(c.Clients.Topic), shown(topic), err)

@@ -54,8 +54,10 @@ func newScenario() *Scenario {
 		Load: Load{
 			Shape: Pairs, Pairs: 1, Inflight: 100, MinTime: 250 * time.Millisecond,
 			Launches: 1, Warmup: 3, Iterations: 15, Drain: 5 * time.Second, OperationsPerMessage: 1,
+			TopicsPerPublisher: 1, TopicsPerSubscriber: 1, Arrival: Constant,
+			asked: asked{topics: notAsked, publishers: notAsked, subscribers: notAsked},
 		},
-		Clients: Clients{Topic: "mqttload/%r/%i", ClientID: "ml%r%i", KeepAlive: time.Minute, CleanStart: true},
+		Clients: Clients{Topic: "mqttload/%r/%i", ClientID: "ml%r%i", KeepAlive: time.Minute, CleanStart: true, StartNumber: 1},
 		Target:  Target{ConnectTimeout: 10 * time.Second},
 	}}
 }

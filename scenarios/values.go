@@ -93,14 +93,6 @@ func parseTransport(s string) (Transport, error) {
 	return "", errors.New("transport must be tcp or tls")
 }
 
-func parseShape(s string) (Shape, error) {
-	switch Shape(s) {
-	case Pairs, Loopback:
-		return Shape(s), nil
-	}
-	return "", errors.New("shape must be pairs or loopback")
-}
-
 // parseWhole reads a whole number in [least, most]. A leading zero is refused:
 // YAML 1.1 reads 010 as 8, and people as 10.
 func parseWhole(key, s string, least, most int64) (int64, error) {

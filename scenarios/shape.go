@@ -1,0 +1,210 @@
+package scenarios
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// notAsked is a number of clients or topics that the scenario leaves open.
+const notAsked = -1
+
+// asked is what a scenario says in its own words: [Scenario.Cases] settles the
+// engine's numbers from it and clears it.
+type asked struct {
+	topics, publishers, subscribers int // notAsked where they are open
+}
+
+// bounds of the publishers and subscribers of a topic, and what they are where
+// they are open.
+type bounds struct{ open, least, most int }
+
+func (b bounds) take(n int) int {
+	if n == notAsked {
+		return b.open
+	}
+	return n
+}
+
+// many is how many clients the wide side of a shape has by default.
+const many = 10
+
+var (
+	none    = bounds{0, 0, 0}
+	one     = bounds{1, 1, 1}
+	oneUp   = bounds{1, 1, math.MaxInt}
+	manyUp  = bounds{many, 1, math.MaxInt}
+	circles = map[Shape]struct{ publishers, subscribers bounds }{
+		Pairs: {one, one}, Loopback: {one, one}, FanOut: {one, manyUp}, FanIn: {manyUp, one}, ManyToMany: {manyUp, manyUp},
+		Shared: {oneUp, manyUp}, Publish: {oneUp, none}, Subscribe: {none, oneUp}, Connect: {none, none},
+		Churn: {none, oneUp}, Offline: {oneUp, oneUp},
+	}
+)
+
+// shapes in the order in which messages list them.
+var shapes = []Shape{Pairs, Loopback, FanOut, FanIn, ManyToMany, Shared, Publish, Subscribe, Connect, Churn, Offline}
+
+func parseShape(s string) (Shape, error) {
+	var names []string
+	for _, sh := range shapes {
+		if string(sh) == s {
+			return sh, nil
+		}
+		names = append(names, string(sh))
+	}
+	msg := "shape must be one of " + strings.Join(names, ", ")
+	if near := nearest(s, names); near != "" {
+		msg += ": did you mean " + near + "?"
+	}
+	return "", fmt.Errorf("%s", msg)
+}
+
+// failer takes a fault of one key.
+type failer func(key, format string, args ...any)
+
+// settleShape turns the shape into numbers of topics and clients.
+func settleShape(l *Load, shapeByFlag bool, fail failer) {
+	if l.Shape == Pairs && !shapeByFlag {
+		l.Shape = impliedShape(l)
+	}
+	circle := circles[l.Shape]
+	l.Publishers = settleCount(l.Shape, "publishers", l.asked.publishers, circle.publishers, fail)
+	l.Subscribers = settleCount(l.Shape, "subscribers", l.asked.subscribers, circle.subscribers, fail)
+	if l.Topics = l.asked.topics; l.Topics == notAsked {
+		l.Topics = l.Pairs
+	} else if l.Pairs > 1 && l.Pairs != l.Topics {
+		fail("topics", "%d topics and %d pairs: a pair is a topic, so keep one of topics and pairs", l.Topics, l.Pairs)
+	}
+	if l.Shape == Connect {
+		// Its connections have no topics: pairs is just how many there are.
+		if l.Idle == 0 {
+			l.Idle = l.Topics
+		}
+		l.Topics = 1
+	}
+	if l.Share == "" && l.Shape == Shared {
+		l.Share = "mqttload"
+	}
+	settleGroups(l, fail)
+}
+
+// impliedShape is the shape that numbers of clients mean where none is named.
+func impliedShape(l *Load) Shape {
+	publishers, subscribers := one.take(l.asked.publishers), one.take(l.asked.subscribers)
+	switch {
+	case publishers == 0 && subscribers == 0:
+		return Pairs // which refuses them
+	case publishers == 0:
+		return Subscribe
+	case subscribers == 0:
+		return Publish
+	case l.Share != "":
+		return Shared
+	case publishers > 1 && subscribers > 1:
+		return ManyToMany
+	case publishers > 1:
+		return FanIn
+	case subscribers > 1:
+		return FanOut
+	}
+	return Pairs
+}
+
+func settleCount(shape Shape, key string, n int, b bounds, fail failer) int {
+	n = b.take(n)
+	switch {
+	case n > b.most && b.most == 0:
+		fail(key, "shape %s has no %s: choose another shape or remove %s", shape, key, key)
+	case n > b.most:
+		fail(key, "shape %s has %s per topic, and not %d: choose another shape or remove %s", shape, counted(b.most, key), n, key)
+	case n < b.least && n == 0:
+		fail(key, "shape %s needs %s: for connections that do nothing choose shape connect", shape, key)
+	}
+	return n
+}
+
+// counted is "1 publisher" or "2 publishers".
+func counted(n int, plural string) string {
+	if n == 1 {
+		plural = strings.TrimSuffix(plural, "s")
+	}
+	return fmt.Sprintf("%d %s", n, plural)
+}
+
+// settleGroups is about clients of several topics.
+func settleGroups(l *Load, fail failer) {
+	for _, g := range []struct {
+		key string
+		n   int
+	}{{"topics_per_publisher", l.TopicsPerPublisher}, {"topics_per_subscriber", l.TopicsPerSubscriber}} {
+		switch {
+		case l.Topics%g.n != 0:
+			fail(g.key, "%s is %d, which does not divide the %d topics", g.key, g.n, l.Topics)
+		case g.n > 1 && (l.Shape == Loopback || l.Shape == Connect || l.Shape == Churn):
+			fail(g.key, "shape %s has one topic per client: remove %s", l.Shape, g.key)
+		}
+	}
+	if l.Share != "" && l.Subscribers == 0 {
+		fail("share", "a shared subscription needs subscribers, and shape %s has none: remove share", l.Shape)
+	}
+	if l.Filter != "" && (l.Subscribers == 0 || l.Shape == Loopback) {
+		fail("filter", "shape %s has no subscribers of its own: remove filter", l.Shape)
+	}
+	if n := l.Connections(); n > maxClients {
+		fail("publishers", "%d connections are more than the %d that one run can have: ask for fewer topics or clients", n, maxClients)
+	}
+}
+
+// PublisherClients is the number of connections that publish.
+func (l *Load) PublisherClients() int { return l.Topics / l.TopicsPerPublisher * l.Publishers }
+
+// SubscriberClients is the number of connections that subscribe. Those of
+// shape loopback are the publishers.
+func (l *Load) SubscriberClients() int { return l.Topics / l.TopicsPerSubscriber * l.Subscribers }
+
+// Connections is the number of all connections of a settled case.
+func (l *Load) Connections() int {
+	n := l.PublisherClients() + l.SubscriberClients() + l.Idle
+	if l.Shape == Loopback {
+		n -= l.SubscriberClients()
+	}
+	return n
+}
+
+func filterField() field {
+	return field{key: "filter", parse: func(_, text string) (value, error) {
+		share, filter, err := parseFilter(text)
+		return plain(text, func(c *Case) {
+			c.Load.Filter = filter
+			if share != "" {
+				c.Load.Share = share
+			}
+		}), err
+	}, get: func(s *Scenario) any { return orNil(s.base.Load.Filter) }}
+}
+
+// checkShare is about the name of a shared subscription.
+func checkShare(name string) error {
+	// [MQTT-4.8.2-1] [MQTT-4.8.2-2]
+	if name == "" || strings.ContainsAny(name, "/+#") {
+		return fmt.Errorf("share must be a name without /, + and #")
+	}
+	return checkText("share", name)
+}
+
+// parseFilter reads a topic filter with variables; one that begins with
+// $share/NAME/ names the shared subscription too.
+func parseFilter(text string) (share, filter string, err error) {
+	if err := checkVars("filter", text, "icur"); err != nil {
+		return "", "", err
+	}
+	if err := packet.ValidateTopicFilter(Expand(text, sampleVars(1))); err != nil {
+		return "", "", fmt.Errorf("filter %s", ruleOf(err))
+	}
+	if group, rest, ok := packet.SplitShared(text); ok {
+		return group, rest, nil
+	}
+	return "", text, nil
+}
