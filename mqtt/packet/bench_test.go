@@ -107,7 +107,7 @@ func TestPublishDecoder(t *testing.T) {
 		ok    bool
 	}{{'a', true}, {'a', true}, {'#', false}, {'a', true}, {'b', true}, {'+', false}, {0, false}, {'b', true}} {
 		buf[2] = c.topic
-		err := d.Decode(&p, Frame{First: 0x30, Body: buf, Size: 6}, V311)
+		err := d.Decode(&p, Frame{First: 0x30, Body: buf}, V311)
 		if (err == nil) != c.ok {
 			t.Errorf("topic %q: %v", c.topic, err)
 		}
@@ -203,7 +203,7 @@ func BenchmarkScannerNext(b *testing.B) {
 }
 
 func BenchmarkAckDecode(b *testing.B) {
-	f := Frame{First: 0x40, Body: []byte{1, 2}, Size: 4}
+	f := Frame{First: 0x40, Body: []byte{1, 2}}
 	var a Ack
 	b.ReportAllocs()
 	for b.Loop() {

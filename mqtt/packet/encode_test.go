@@ -145,8 +145,8 @@ func TestNames(t *testing.T) {
 		ConnackReturnString(6):                               "ReturnCode(6)",
 		Type(3).String():                                     "PUBLISH",
 		V311.String():                                        "3.1.1",
-		Format(Frame{First: 0xc0, Body: []byte{0}}, V5):      "PINGREQ malformed at byte 0: bytes follow the end of the packet",
-		Format(Frame{First: 0x00, Body: nil, Size: 2}, V311): "RESERVED malformed at byte 0: packet type 0 is reserved",
+		Format(Frame{First: 0xc0, Body: []byte{0}}, V5):      "PINGREQ malformed at byte 2: bytes follow the end of the packet",
+		Format(Frame{First: 0x00, Body: nil}, V311): "RESERVED malformed at byte 0: packet type 0 is reserved",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -68,7 +68,7 @@ func cut(t *testing.T, raw []byte, n int, v Version) (packets []byte, err error)
 			if !ok {
 				break
 			}
-			packets = append(packets, s.buf[at:at+f.Size]...)
+			packets = append(packets, s.buf[at:at+f.Size()]...)
 		}
 	}
 	return packets, nil

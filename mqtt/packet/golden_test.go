@@ -265,7 +265,7 @@ func checkPrefixes(t *testing.T, g golden) {
 		return
 	}
 	for n := range len(f.Body) {
-		short := Frame{First: f.First, Body: f.Body[:n:n], Size: f.Size - len(f.Body) + n}
+		short := Frame{First: f.First, Body: f.Body[:n:n]}
 		_ = newCodec(f.Type()).Decode(short, g.v)
 		_ = Format(short, g.v)
 	}

@@ -163,7 +163,7 @@ func (s *Scanner) Next() (f Frame, ok bool, err error) {
 		return Frame{}, false, nil
 	}
 	s.r += size
-	return Frame{First: b[0], Body: b[2:size:size], Size: size}, true, nil
+	return Frame{First: b[0], Body: b[2:size:size]}, true, nil
 }
 
 // nextLong is Next for a packet with more than one byte of length, an
@@ -192,7 +192,7 @@ func (s *Scanner) nextLong(b []byte) (Frame, bool, error) {
 		return Frame{}, false, nil
 	}
 	s.r += size
-	return Frame{First: first, Body: b[header:size:size], Size: size}, true, nil
+	return Frame{First: first, Body: b[header:size:size]}, true, nil
 }
 
 func (s *Scanner) tooLarge(b []byte) (Frame, bool, error) {

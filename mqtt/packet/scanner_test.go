@@ -35,10 +35,10 @@ func drain(t *testing.T, s *Scanner, raw []byte, sizes []int, done, at int) (int
 		if !ok {
 			return done, at
 		}
-		if f.Size != sizes[done] || f.First != raw[at] || !bytes.Equal(f.Body, raw[at+f.Size-len(f.Body):at+f.Size]) {
+		if f.Size() != sizes[done] || f.First != raw[at] || !bytes.Equal(f.Body, raw[at+f.Size()-len(f.Body):at+f.Size()]) {
 			t.Fatalf("packet %d: % x", done, f.Body)
 		}
-		done, at = done+1, at+f.Size
+		done, at = done+1, at+f.Size()
 	}
 }
 
@@ -88,8 +88,8 @@ func TestScannerLengthBorders(t *testing.T) {
 		length := unhex(t, c.length)
 		raw := append(append([]byte{byte(CONNECT) << 4}, length...), make([]byte, c.n)...)
 		f, ok, err := scan(raw, V5)
-		if !ok || err != nil || len(f.Body) != c.n || f.Size != len(raw) {
-			t.Errorf("%d: ok=%v, %v, body %d, size %d", c.n, ok, err, len(f.Body), f.Size)
+		if !ok || err != nil || len(f.Body) != c.n || f.Size() != len(raw) {
+			t.Errorf("%d: ok=%v, %v, body %d, size %d", c.n, ok, err, len(f.Body), f.Size())
 		}
 		if got := appendVarint(nil, c.n); !bytes.Equal(got, length) {
 			t.Errorf("%d: encoded as % x", c.n, got)

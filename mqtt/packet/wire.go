@@ -114,7 +114,7 @@ type reader struct {
 
 // open starts to read f, which must be a packet of type t.
 func open(f Frame, t Type, v Version) reader {
-	r := reader{body: f.Body, base: max(f.Size-len(f.Body), 0), pkt: t}
+	r := reader{body: f.Body, base: f.header(), pkt: t}
 	switch {
 	case f.Type() != t:
 		r.failAt(-r.base, ReasonProtocolError, "packet is "+f.Type().String())
