@@ -83,16 +83,24 @@ func New(nc net.Conn, o Options) *Conn {
 	c.scan.SetVersion(o.Version)
 	c.changed.L = &c.mu
 	c.drain = c.drainAll
-	c.source, c.sink = plainSource{nc}, sink(plainSink{nc})
-	if raw := rawConn(nc); raw != nil {
-		c.source, c.sink = newRawSource(raw), newRawSink(nc, raw)
-	} else if t, ok := nc.(*tls.Conn); ok {
-		if nb, ok := t.NetConn().(*nonBlocking); ok {
-			nb.start()
-			c.sink = tlsSink{t, nb}
-		}
-	}
+	c.source, c.sink = endsOf(nc)
 	return c
+}
+
+// endsOf returns the best ways to read and write nc.
+func endsOf(nc net.Conn) (source, sink) {
+	if raw := rawConn(nc); raw != nil {
+		return newRawSource(raw), newRawSink(nc, raw)
+	}
+	t, ok := nc.(*tls.Conn)
+	if !ok {
+		return plainSource{nc}, plainSink{nc}
+	}
+	if nb, ok := t.NetConn().(*nonBlocking); ok {
+		nb.start()
+		return &tlsSource{t: t}, tlsSink{t, nb}
+	}
+	return &tlsSource{t: t}, plainSink{nc}
 }
 
 // NetConn returns the connection underneath.

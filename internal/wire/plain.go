@@ -56,6 +56,31 @@ func (p plainSource) fill(s *packet.Scanner) (int, error) {
 	return n, err
 }
 
+// tlsSource reads a TLS connection. It waits with room for one byte only, so
+// that an idle connection holds no buffer. No control packet is that short, so
+// the read that follows can hold up none. [MQTT 2.1]
+type tlsSource struct {
+	t     *tls.Conn
+	first [1]byte
+}
+
+func (r *tlsSource) fill(s *packet.Scanner) (int, error) {
+	if s.Buffered() > 0 {
+		return plainSource{r.t}.fill(s)
+	}
+	detach(s)
+	if n, err := r.t.Read(r.first[:]); n == 0 {
+		return 0, err
+	}
+	attach(s)
+	s.Space()[0] = r.first[0]
+	s.Advance(1)
+	// An error stays, and the next read returns it.
+	n, _ := r.t.Read(s.Space())
+	s.Advance(n)
+	return 1 + n, nil
+}
+
 // plainSink leaves every write to the draining goroutine.
 type plainSink struct{ nc net.Conn }
 
