@@ -139,14 +139,14 @@ func TestDecodeWrongType(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
-		ReasonNotAuthorized.String():                         "Not authorized",
-		ReasonCode(0x55).String():                            "ReasonCode(0x55)",
-		ConnackReturnString(5):                               "Connection Refused, not authorized",
-		ConnackReturnString(6):                               "ReturnCode(6)",
-		Type(3).String():                                     "PUBLISH",
-		V311.String():                                        "3.1.1",
-		Format(Frame{First: 0xc0, Body: []byte{0}}, V5):      "PINGREQ malformed at byte 2: bytes follow the end of the packet",
-		Format(Frame{First: 0x00, Body: nil}, V311): "RESERVED malformed at byte 0: packet type 0 is reserved",
+		ReasonNotAuthorized.String():                    "Not authorized",
+		ReasonCode(0x55).String():                       "ReasonCode(0x55)",
+		ConnackReturnString(5):                          "Connection Refused, not authorized",
+		ConnackReturnString(6):                          "ReturnCode(6)",
+		Type(3).String():                                "PUBLISH",
+		V311.String():                                   "3.1.1",
+		Format(Frame{First: 0xc0, Body: []byte{0}}, V5): "PINGREQ malformed at byte 2: bytes follow the end of the packet",
+		Format(Frame{First: 0x00, Body: nil}, V311):     "RESERVED malformed at byte 0: packet type 0 is reserved",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
