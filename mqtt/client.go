@@ -99,9 +99,21 @@ func (NopHandler) BatchEnd()               {}
 func (NopHandler) Room()                   {}
 func (NopHandler) Closed(error)            {}
 
+// settings is what outlives Connect of a Config. Many clients are idle, and
+// what they hold is counted.
+type settings struct {
+	Version                           packet.Version
+	CleanStart                        bool
+	ClientID                          string
+	KeepAlive                         time.Duration
+	Inflight                          int
+	Sweeper                           *Sweeper
+	ReceiveMaximum, TopicAliasMaximum *uint16
+}
+
 // Client is one MQTT connection.
 type Client struct {
-	cfg     Config
+	cfg     settings
 	handler Handler
 	conn    *wire.Conn
 	connack packet.Connack
@@ -115,8 +127,8 @@ type Client struct {
 	// The reader's own, touched by no other goroutine.
 	decoder    packet.PublishDecoder
 	pub        packet.Publish
-	ack        packet.Ack
-	props      packet.Properties
+	ack        *packet.Ack        // made when first needed
+	props      *packet.Properties // likewise
 	acks       []Ack
 	ackTypes   []packet.Type
 	replies    []byte
@@ -143,11 +155,15 @@ type reply struct {
 // Connect dials, sends CONNECT and waits for CONNACK, all within ctx. Errors:
 // the dialer's, a [*RefusedError], a [*ProtocolError], or ctx's cause.
 func Connect(ctx context.Context, cfg Config) (*Client, error) {
-	c := &Client{cfg: cfg, handler: cfg.Handler, done: make(chan struct{})}
+	c := &Client{handler: cfg.Handler, done: make(chan struct{}), cfg: settings{
+		Version: cfg.Version, CleanStart: cfg.CleanStart, ClientID: cfg.ClientID, KeepAlive: cfg.KeepAlive,
+		Inflight: cfg.Inflight, Sweeper: cfg.Sweeper,
+		ReceiveMaximum: cfg.Properties.ReceiveMaximum, TopicAliasMaximum: cfg.Properties.TopicAliasMaximum,
+	}}
 	if c.handler == nil {
 		c.handler = NopHandler{}
 	}
-	hello, err := c.connectPacket()
+	hello, err := cfg.connectPacket()
 	if err != nil {
 		return nil, err
 	}
@@ -171,18 +187,18 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-func (c *Client) connectPacket() ([]byte, error) {
-	secs := (c.cfg.KeepAlive + time.Second - 1) / time.Second
-	if c.cfg.KeepAlive < 0 || secs > 65535 {
-		return nil, fmt.Errorf("connect: keep alive %s is not within 0..65535 s", c.cfg.KeepAlive)
+func (cfg *Config) connectPacket() ([]byte, error) {
+	secs := (cfg.KeepAlive + time.Second - 1) / time.Second
+	if cfg.KeepAlive < 0 || secs > 65535 {
+		return nil, fmt.Errorf("connect: keep alive %s is not within 0..65535 s", cfg.KeepAlive)
 	}
 	p := packet.Connect{
-		Version: c.cfg.Version, CleanStart: c.cfg.CleanStart, KeepAlive: uint16(secs), ClientID: c.cfg.ClientID,
-		Username: c.cfg.Username, HasUsername: c.cfg.HasUsername,
-		Password: c.cfg.Password, HasPassword: c.cfg.HasPassword,
-		Will: c.cfg.Will, Properties: c.cfg.Properties,
+		Version: cfg.Version, CleanStart: cfg.CleanStart, KeepAlive: uint16(secs), ClientID: cfg.ClientID,
+		Username: cfg.Username, HasUsername: cfg.HasUsername,
+		Password: cfg.Password, HasPassword: cfg.HasPassword,
+		Will: cfg.Will, Properties: cfg.Properties,
 	}
-	return p.Append(nil)
+	return p.Append(make([]byte, 0, 64)) // as much as most need
 }
 
 // handshake sends CONNECT and reads up to CONNACK. What follows it in the
@@ -191,7 +207,8 @@ func (c *Client) handshake(ctx context.Context, hello []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.CloseWith(context.Cause(ctx)) })
 	defer stop()
 	start := time.Now()
-	c.conn.End(append(c.conn.Begin(), hello...))
+	c.conn.Begin() // nothing has been appended yet
+	c.conn.End(hello)
 	if err := c.conn.Flush(); err != nil {
 		return fmt.Errorf("send CONNECT: %w", err)
 	}

@@ -132,7 +132,7 @@ func (c *Client) onPublish(f packet.Frame) error {
 // checkQuota holds the broker to the Receive Maximum of our CONNECT. QoS 1
 // messages are acknowledged at once and never pile up.
 func (c *Client) checkQuota() error {
-	m := c.cfg.Properties.ReceiveMaximum
+	m := c.cfg.ReceiveMaximum
 	if m != nil && c.inbound2.n > int(*m) {
 		// [MQTT-3.3.4-9]
 		return protocolErrorf(packet.ReasonReceiveMaximumExceeded, "%d QoS 2 messages in flight, receive maximum %d", c.inbound2.n, *m)
@@ -142,7 +142,10 @@ func (c *Client) checkQuota() error {
 
 // resolveAlias puts the topic behind a Topic Alias. [MQTT5 3.3.2.3.4]
 func (c *Client) resolveAlias(p *packet.Publish) error {
-	if err := p.ParseProperties(&c.props); err != nil {
+	if c.props == nil {
+		c.props = new(packet.Properties)
+	}
+	if err := p.ParseProperties(c.props); err != nil {
 		return malformed(err)
 	}
 	alias := c.props.TopicAlias
@@ -150,7 +153,7 @@ func (c *Client) resolveAlias(p *packet.Publish) error {
 		return nil
 	}
 	limit := uint16(0)
-	if m := c.cfg.Properties.TopicAliasMaximum; m != nil {
+	if m := c.cfg.TopicAliasMaximum; m != nil {
 		limit = *m
 	}
 	// [MQTT-3.1.2-26, MQTT-3.1.2-27] No alias above what CONNECT allowed; absent is 0.
@@ -172,9 +175,20 @@ func (c *Client) resolveAlias(p *packet.Publish) error {
 	return nil
 }
 
-func (c *Client) onAck(f packet.Frame) error {
+// decodeAck reads f into c.ack.
+func (c *Client) decodeAck(f packet.Frame) error {
+	if c.ack == nil {
+		c.ack = new(packet.Ack)
+	}
 	if err := c.ack.Decode(f, c.cfg.Version); err != nil {
 		return malformed(err)
+	}
+	return nil
+}
+
+func (c *Client) onAck(f packet.Frame) error {
+	if err := c.decodeAck(f); err != nil {
+		return err
 	}
 	c.acks = append(c.acks, Ack{PacketID: c.ack.PacketID, Code: c.ack.Code})
 	c.ackTypes = append(c.ackTypes, f.Type())
@@ -182,8 +196,8 @@ func (c *Client) onAck(f packet.Frame) error {
 }
 
 func (c *Client) onPubrel(f packet.Frame) error {
-	if err := c.ack.Decode(f, c.cfg.Version); err != nil {
-		return malformed(err)
+	if err := c.decodeAck(f); err != nil {
+		return err
 	}
 	id := c.ack.PacketID
 	// [MQTT-4.3.3-11] PUBCOMP answers every PUBREL, that of an unknown id too:
