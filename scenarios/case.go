@@ -132,8 +132,8 @@ type Load struct {
 	asked asked // until Cases has settled it
 }
 
-// Clients is what every client has in common. Topic, ClientID and Username may
-// hold the variables of [Vars]; the password is sent as it is.
+// Clients is what every client has in common. Topic, ClientID, Username and
+// Password may hold the variables of [Vars]; so may the password of a URL.
 type Clients struct {
 	Topic         string
 	ClientID      string
@@ -147,6 +147,7 @@ type Clients struct {
 	Retain        bool
 	// Credentials is the CSV file with an identity per client, "" for none.
 	Credentials    string
+	credentialIDs  bool // they have client ids
 	StartNumber    int // %i of the first client; 1 where not asked
 	Will           *Will
 	UserProperties []packet.UserProperty // MQTT 5, on PUBLISH, in the order written

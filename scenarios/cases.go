@@ -50,6 +50,7 @@ func (s *Scenario) Cases() ([]Case, error) {
 		cases = append(cases, c)
 	}
 	bad = append(bad, s.unused(patterns)...)
+	bad = append(bad, s.checkRows(cases)...)
 	if len(cases) == 0 {
 		bad = append(bad, s.at("exclude", "exclude leaves no case to run"))
 	}
@@ -139,6 +140,11 @@ func (s *Scenario) resolved() (Case, Errors) {
 		}
 		bad = append(bad, s.at(key, err.Error()))
 	}
+	if path := c.Clients.Credentials; path != "" {
+		if c.Clients.credentialIDs, err = hasIDs(path); err != nil {
+			bad = append(bad, s.at("credentials", err.Error()))
+		}
+	}
 	shareUser(&c)
 	if c.Transport, err = impliedTransport(&c); err != nil && !s.hasAxis("transport") {
 		bad = append(bad, s.at("url", err.Error()))
@@ -151,10 +157,11 @@ func (s *Scenario) hasAxis(key string) bool {
 }
 
 // shareUser settles who wins where a URL and the clients section both name a
-// user or a password: the clients section.
+// user or a password: the clients section. The password of a URL is taken as it is.
 func shareUser(c *Case) {
 	for i := range c.Target.URLs {
 		u := &c.Target.URLs[i]
+		u.Password = literal(u.Password)
 		if c.Clients.HasUsername {
 			u.Username, u.HasUsername, u.Password, u.HasPassword = "", false, "", false
 		} else if u.HasUsername && c.Clients.HasPassword {
@@ -266,7 +273,11 @@ func (s *Scenario) settle(c *Case) Errors {
 		bad = append(bad, s.at(key, fmt.Sprintf(format, args...)))
 	}
 	settleShape(&c.Load, s.places["shape"].flag != "", fail)
+	if len(bad) == 0 {
+		s.settlePace(&c.Load, fail)
+	}
 	c.Load.asked = asked{}
+	settleWill(c)
 	return bad
 }
 
@@ -277,6 +288,7 @@ func (s *Scenario) check(c *Case) Errors {
 		bad = append(bad, s.at(key, fmt.Sprintf(format, args...)))
 	}
 	checkNames(c, c.Load.Connections(), fail)
+	checkWill(c, func(key string) bool { return s.places[key] != (place{}) }, fail)
 	checkExpanded(c, fail)
 	checkVersion(c, fail)
 	if n, who := c.Load.Topics*c.Load.Publishers, "publishers"; c.Load.Messages > 0 && c.Load.Messages < int64(n) {
@@ -295,6 +307,20 @@ func (s *Scenario) check(c *Case) Errors {
 	return bad
 }
 
+// checkRows reads the credentials of the widest case through.
+func (s *Scenario) checkRows(cases []Case) Errors {
+	clients := 0
+	for _, c := range cases {
+		clients = max(clients, c.Load.Connections())
+	}
+	if path := s.base.Clients.Credentials; path != "" && clients > 0 {
+		if err := checkCredentials(path, clients); err != nil {
+			return Errors{s.at("credentials", err.Error())}
+		}
+	}
+	return nil
+}
+
 func (s *Scenario) tlsAxis() bool {
 	for _, a := range s.axes {
 		if a.key == "transport" {
@@ -310,7 +336,7 @@ const maxClientNumber = 100_000_000
 // checkNames is about topics and client ids that clients must not share.
 func checkNames(c *Case, clients int, fail failer) {
 	id, topic := c.Clients.ClientID, c.Clients.Topic
-	if clients > 1 && !uses(id, 'i') && id != "" {
+	if clients > 1 && !uses(id, 'i') && id != "" && !c.Clients.credentialIDs {
 		fail("client_id", "client_id %s is the same for all %d clients, and brokers allow it once: add %%i", shown(id), clients)
 	}
 	if n, what := c.Load.Topics, "topics"; n > 1 && !uses(topic, 'i') {
@@ -344,7 +370,7 @@ func checkVersion(c *Case, fail failer) {
 		fail("user_properties", "user_properties need protocol 5, and the matrix has %s: remove one of them", c.Protocol)
 	}
 	// [MQTT-3.1.2-22] of MQTT 3.1.1
-	userless := !c.Clients.HasUsername && (len(c.Target.URLs) == 0 ||
+	userless := !c.Clients.HasUsername && c.Clients.Credentials == "" && (len(c.Target.URLs) == 0 ||
 		slices.ContainsFunc(c.Target.URLs, func(u URL) bool { return !u.HasUsername }))
 	if c.Clients.HasPassword && userless {
 		fail("password", "a password without a user name needs protocol 5, and the matrix has %s: give username", c.Protocol)

@@ -131,7 +131,7 @@ func (s *Scenario) matrix() object {
 // unhashed are keys that may differ between runs which measure the same: who
 // connects and where, and secrets.
 var unhashed = []string{
-	"username", "password", "password_file", "password_env", "client_id",
+	"username", "password", "password_file", "password_env", "client_id", "credentials",
 	"cafile", "capath", "cert", "key", "key_password_file", "servername",
 }
 

@@ -52,12 +52,7 @@ type field struct {
 var fields = slices.Concat(targetFields(), matrixFields(), loadFields(), clientFields(), tlsFields())
 
 // later are keys that the format knows and this version does not, by section.
-var later = map[string]string{
-	"rate": "load", "rate_per_client": "load", "interval": "load", "duration": "load",
-	"reconnect": "target", "start_number": "target",
-	"credentials": "clients", "will_topic": "clients", "will_payload": "clients", "will_qos": "clients", "will_retain": "clients", "will_delay": "clients",
-	"pkcs12": "tls", "ciphers": "tls", "keylog": "tls",
-}
+var later = map[string]string{"pkcs12": "tls", "ciphers": "tls", "keylog": "tls"}
 
 // fieldOf returns the field of a key, or nil.
 func fieldOf(key string) *field {
@@ -119,11 +114,16 @@ func loadFields() []field {
 		intField("warmup", 0, maxIterations, func(c *Case) *int { return &c.Load.Warmup }),
 		intField("iterations", 1, maxIterations, func(c *Case) *int { return &c.Load.Iterations }),
 		timeField("drain", time.Millisecond, time.Hour, func(c *Case) *time.Duration { return &c.Load.Drain }),
+		unless(true, field{key: "verify", parse: func(_, text string) (value, error) {
+			on, err := parseSwitch("verify", text)
+			return plain(text, func(c *Case) { c.Load.VerifyOff = !on }), err
+		}, get: func(s *Scenario) any { return !s.base.Load.VerifyOff }}),
 		boolField("fresh_iterations", func(c *Case) *bool { return &c.Load.FreshIterations }),
 		intField("operations_per_message", 1, 2, func(c *Case) *int { return &c.Load.OperationsPerMessage }),
 	}
+	list = append(list, paceFields()...)
 	for i := range list {
-		list[i].section, list[i].axis = "load", true
+		list[i].section, list[i].axis = "load", list[i].parse != nil
 	}
 	return list
 }

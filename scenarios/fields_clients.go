@@ -38,10 +38,14 @@ func targetFields() []field {
 	}, func(c *Case) *[]string { return &c.Target.SourceIPs }, same)
 	timeout := timeField("connect_timeout", time.Millisecond, time.Hour, func(c *Case) *time.Duration { return &c.Target.ConnectTimeout })
 	timeout.section = "target"
+	reconnect := unless(false, boolField("reconnect", func(c *Case) *bool { return &c.Target.Reconnect }))
+	reconnect.section = "target"
+	start := unless(1, intField("start_number", 0, maxClientNumber, func(c *Case) *int { return &c.Clients.StartNumber }))
+	start.section = "target"
 	return []field{urls, timeout, {section: "target", key: "connect_rate", parse: func(_, text string) (value, error) {
 		n, err := parseRate("connect_rate", text)
 		return plain(text, func(c *Case) { c.Target.ConnectRate = n }), err
-	}, get: func(s *Scenario) any { return s.base.Target.ConnectRate }}, sourceIPs}
+	}, get: func(s *Scenario) any { return s.base.Target.ConnectRate }}, sourceIPs, reconnect, start}
 }
 
 func clientFields() []field {
@@ -57,6 +61,10 @@ func clientFields() []field {
 			return s.base.Clients.Username
 		}},
 		passwordField("password", func(s *Scenario, _, text string) error {
+			if err := checkVars("password", text, "icur"); err != nil {
+				// The message would show the character behind the percent sign.
+				return errors.New("password has an unknown variable: known are %i, %c, %u, %r; write %% for a percent sign, or give password_file, which is taken as it is")
+			}
 			s.base.Clients.Password, s.base.Clients.HasPassword = text, true
 			return nil
 		}, func(s *Scenario) any {
@@ -83,8 +91,16 @@ func clientFields() []field {
 			return plain(text, func(c *Case) { c.Clients.SessionExpiry = d }), err
 		}, get: func(s *Scenario) any { return formatDuration(s.base.Clients.SessionExpiry) }},
 		boolField("retain", func(c *Case) *bool { return &c.Clients.Retain }),
+		{key: "credentials", parse: func(dir, text string) (value, error) {
+			if text == "" {
+				return value{}, errors.New("credentials is empty")
+			}
+			path := resolve(dir, text)
+			return plain(path, func(c *Case) { c.Clients.Credentials = path }), nil
+		}, get: func(s *Scenario) any { return orNil(s.base.Clients.Credentials) }},
 		{key: "user_properties", many: repeated, assign: assignProperties, get: getProperties},
 	}
+	list = append(list, willFields()...)
 	for i := range list {
 		list[i].section = "clients"
 	}
@@ -225,8 +241,9 @@ func tlsFields() []field {
 	}
 }
 
-// password returns the password that is in force. The one of a file or the
-// environment is taken as it is; a file's line end is not part of it.
+// password returns the password that is in force, with variables. The one of
+// a file or the environment is taken as it is: a machine made it, and its
+// percent signs are no variables. A file's line end is not part of it.
 func (s *Scenario) password() (string, bool, error) {
 	switch {
 	case s.passwordFile != "":
@@ -236,7 +253,7 @@ func (s *Scenario) password() (string, bool, error) {
 		}
 		// Windows editors write a byte order mark, which is no part of the password.
 		line, _, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n")
-		return strings.TrimSuffix(line, "\r"), true, nil
+		return literal(strings.TrimSuffix(line, "\r")), true, nil
 	case s.passwordEnv != "":
 		if s.LookupEnv == nil {
 			return "", false, errors.New("password_env: the environment cannot be read here")
@@ -245,10 +262,13 @@ func (s *Scenario) password() (string, bool, error) {
 		if !ok {
 			return "", false, fmt.Errorf("password_env: the variable %s is not set", shown(s.passwordEnv))
 		}
-		return text, true, nil
+		return literal(text), true, nil
 	}
 	return s.base.Clients.Password, s.base.Clients.HasPassword, nil
 }
+
+// literal is the pattern that [Expand] makes text of.
+func literal(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
 // passwordFileIsPublic reports whether anyone may read the password file.
 func (s *Scenario) passwordFileIsPublic() bool {

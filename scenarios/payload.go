@@ -103,30 +103,39 @@ func readPayload(path string) ([]byte, error) {
 // readRegular reads a regular file of at most limit bytes. The error is the
 // operating system's, without the path.
 func readRegular(path string, limit int, tooLarge string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, bareError(err)
-	}
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return nil, errors.New("is a directory, not a file")
-	case mode&fs.ModeNamedPipe != 0:
-		return nil, errors.New("is a named pipe (FIFO): write its content to a file first")
-	case !mode.IsRegular():
-		return nil, errors.New("is a device or a socket, not a file")
-	case info.Size() > int64(limit):
-		return nil, errors.New(tooLarge)
+	if err := regular(path); err != nil {
+		return nil, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, bareError(err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > int64(limit) {
+		return nil, errors.New(tooLarge)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(data) > limit {
 		return nil, errors.New(tooLarge)
 	}
 	return data, bareError(err)
+}
+
+// regular refuses what is no regular file: reading it may never end.
+func regular(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return bareError(err)
+	}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return errors.New("is a directory, not a file")
+	case mode&fs.ModeNamedPipe != 0:
+		return errors.New("is a named pipe (FIFO): write its content to a file first")
+	case !mode.IsRegular():
+		return errors.New("is a device or a socket, not a file")
+	}
+	return nil
 }
 
 func bareError(err error) error {

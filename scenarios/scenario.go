@@ -118,6 +118,11 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 		}
 		return Errors{at.fault(name, msg)}
 	}
+	if slices.Contains(rateKeys, name) {
+		if err := s.takeRate(name); err != nil {
+			return Errors{at.fault(name, err.Error())}
+		}
+	}
 	if f.parse != nil && f.axis || f.many == commas {
 		texts = splitCommas(name, texts)
 	}
@@ -250,14 +255,19 @@ func elementPath(path string, i, n int) string {
 	return fmt.Sprintf("%s[%d]", path, i)
 }
 
+// dropAxis takes a key out of the matrix.
+func (s *Scenario) dropAxis(key string) {
+	n := len(s.axes)
+	s.axes = slices.DeleteFunc(s.axes, func(a axis) bool { return a.key == key })
+	s.narrowed = s.narrowed || len(s.axes) < n
+}
+
 // assignValues makes values an axis, or one value a part of every case.
 func (s *Scenario) assignValues(f *field, values []value, fromFlag bool) {
 	i := slices.IndexFunc(s.axes, func(a axis) bool { return a.key == f.key })
 	switch {
 	case f.section == "load" && len(values) == 1 && fromFlag:
-		if i >= 0 {
-			s.axes, s.narrowed = slices.Delete(s.axes, i, i+1), true
-		}
+		s.dropAxis(f.key)
 		values[0].apply(&s.base)
 	case !f.axis:
 		values[0].apply(&s.base)

@@ -226,7 +226,7 @@ func TestPasswords(t *testing.T) {
 		want string
 	}{
 		{[]string{"username", "u", "password", "flag"}, "flag"},
-		{[]string{"username", "u", "password", "flag", "password-file", path}, "100%i"},
+		{[]string{"username", "u", "password", "flag", "password-file", path}, "100%%i"},
 		{[]string{"username", "u", "password-file", path, "password-env", "PW"}, "from env"},
 		{[]string{"username", "u", "password-env", "PW", "password", ""}, ""},
 	}

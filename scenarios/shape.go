@@ -15,6 +15,7 @@ const notAsked = -1
 // engine's numbers from it and clears it.
 type asked struct {
 	topics, publishers, subscribers int // notAsked where they are open
+	pace                            pace
 }
 
 // bounds of the publishers and subscribers of a topic, and what they are where

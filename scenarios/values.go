@@ -116,7 +116,18 @@ func parseFlag(key, s string) (bool, error) {
 	return false, fmt.Errorf("%s must be true or false", key)
 }
 
-// maxRate is beyond any machine, in connections per second.
+// parseSwitch is [parseFlag] for what other tools write as on and off.
+func parseSwitch(key, s string) (bool, error) {
+	switch s {
+	case "on", "true":
+		return true, nil
+	case "off", "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("%s must be on or off", key)
+}
+
+// maxRate is beyond any machine, in messages or connections per second.
 const maxRate = 10_000_000
 
 func parseRate(key, s string) (float64, error) {

@@ -51,10 +51,10 @@ func checkErrors(t *testing.T, err error, want ...string) {
 // full has every key that there is.
 const full = `name: everything
 description: all keys at once
-target: {url: [mqtt://broker:1883, "mqtt://[::1]"], connect_timeout: 5s, connect_rate: 500.5, source_ip: [127.0.0.1, "::1"]}
+target: {url: [mqtt://broker:1883, "mqtt://[::1]"], connect_timeout: 5s, connect_rate: 500.5, reconnect: true, start_number: 7, source_ip: [127.0.0.1, "::1"]}
 matrix: {qos: [0, 1, 2], payload: [10, 1KiB, "text:a,b"], protocol: ["5"], transport: [tls], inflight: [10, 100]}
 load: {shape: loopback, pairs: 2, messages: 1000, min_time: 500ms, rate: 0, duration: 0s, launches: 2, warmup: 0, iterations: 4,
-  idle: 5, drain: 2s, fresh_iterations: true, operations_per_message: 2}
+  idle: 5, verify: off, drain: 2s, fresh_iterations: true, operations_per_message: 2}
 clients:
   topic: bench/%i
   client_id: bench-%r-%i
@@ -64,6 +64,11 @@ clients:
   clean_start: false
   session_expiry: 1h
   retain: true
+  will_topic: w
+  will_payload: p
+  will_qos: 2
+  will_retain: true
+  will_delay: 1s
   user_properties: {TraceId: x, traceid: 1.0, on: yes}
 tls: {cafile: ca.pem, capath: /cas, cert: c.pem, key: c.key, key_password_file: kp, servername: broker, alpn: [mqtt], tls_min: 1.2, tls_max: "1.3", curves: [X25519, P-256], insecure: true}
 gates: ["p99 < 5ms @ qos=1", lost == 0]
@@ -76,7 +81,8 @@ func TestParseEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Those that exclude each other, or loopback, have tests of their own.
-	elsewhere := []string{"password_file", "password_env", "topics", "publishers", "subscribers", "topics_per_publisher", "topics_per_subscriber", "share", "filter"}
+	elsewhere := []string{"password_file", "password_env", "topics", "publishers", "subscribers", "topics_per_publisher", "topics_per_subscriber", "share", "filter",
+		"rate_per_client", "interval", "stages", "ramp", "arrival", "credentials"}
 	for _, f := range fields {
 		if !slices.Contains(elsewhere, f.key) && s.places[f.key] == (place{}) {
 			t.Errorf("%s is not in the test", f.key)
@@ -92,7 +98,7 @@ func TestParseEverything(t *testing.T) {
 	}
 	l := Load{Shape: Loopback, Pairs: 2, Inflight: 10, Messages: 1000, MinTime: 500 * time.Millisecond, Launches: 2, Iterations: 4, Drain: 2 * time.Second, FreshIterations: true, OperationsPerMessage: 2}
 	ones(&l, 2)
-	l.Idle = 5
+	l.Idle, l.VerifyOff = 5, true
 	if !reflect.DeepEqual(c.Load, l) {
 		t.Errorf("load %+v", c.Load)
 	}
@@ -114,7 +120,7 @@ func TestParseEverything(t *testing.T) {
 	if len(g.URLs) != 2 || g.URLs[1].Addr() != "[::1]:1883" || g.ConnectTimeout != 5*time.Second || g.ConnectRate != 500.5 || len(g.SourceIPs) != 2 {
 		t.Errorf("target %+v", g)
 	}
-	if len(s.Gates) != 2 || s.Gates[0] != "p99 < 5ms @ qos=1" || s.Gates[1] != "lost == 0" || s.GatePlace(1) != "dir/x.yaml:18" {
+	if len(s.Gates) != 2 || s.Gates[0] != "p99 < 5ms @ qos=1" || s.Gates[1] != "lost == 0" || s.GatePlace(1) != "dir/x.yaml:23" {
 		t.Errorf("gates %q, the second in %s", s.Gates, s.GatePlace(1))
 	}
 }
@@ -171,8 +177,8 @@ func TestParseErrors(t *testing.T) {
 		{"hyphen", "target: {connect-timeout: 5s}\n", []string{`x.yaml:1: unknown key "connect-timeout", did you mean "connect_timeout"?`}},
 		{"wrong section", "load: {qos: 1}\nmatrix: {url: h}\nclients: {pairs: 3}\nqos: 1\n", []string{
 			"x.yaml:1: qos belongs to matrix", "x.yaml:2: url belongs to target", "x.yaml:3: pairs belongs to load", "x.yaml:4: qos belongs to matrix"}},
-		{"later", "load: {rate: 100}\ntls: {keylog: f}\n", []string{
-			"x.yaml:1: rate is not supported yet in this version: remove it", "x.yaml:2: keylog is not supported yet in this version: remove it"}},
+		{"later", "tls: {keylog: f}\n", []string{
+			"x.yaml:1: keylog is not supported yet in this version: remove it"}},
 		{"gates", "name: a\ngates: [{lost: 0}]\n", []string{"x.yaml:2: gates[0] takes a single value here"}},
 		{"twice", "name: a\nname: b\nload: {pairs: 1, pairs: 2}\n", []string{`x.yaml:2: key "name" is there twice, first in line 1`, `x.yaml:3: key "pairs" is there twice, first in line 3`}},
 		{"axis and load", "load: {pairs: 1}\nmatrix: {pairs: [1, 2]}\n", []string{"x.yaml:2: pairs is in matrix and in load: keep one"}},
@@ -230,7 +236,7 @@ func TestParseErrors(t *testing.T) {
 		{"secret tag handle", "clients:\n  password: !s3cret!x\n", []string{"x.yaml:2: not YAML: found undefined tag handle"}},
 		{"no space", "clients: {username: u, password:s3cret}\n", []string{`x.yaml:1: key "password" has no space behind its colon: write password: VALUE`}},
 		{"no space, twice", "clients: {a:s3cret: 1, a:s3cret: 2}\n", []string{
-			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, user_properties`, `x.yaml:1: key "a" is there twice, first in line 1`}},
+			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, will_topic, will_payload, will_qos, will_retain, will_delay`, `x.yaml:1: key "a" is there twice, first in line 1`}},
 		{"a comma in a value", "clients: {username: u, password: x,s3cret9}\n", []string{"x.yaml:1: a word without a value stands where a key is expected: quote a value that holds a comma"}},
 		{"all of a list", "target: {url: [mqtt://a:99999, h, http://b, ws://c], source_ip: [a, b]}\ntls:\n  curves:\n    - X\n    - Y\n", []string{
 			"x.yaml:1: url: number 1 of 4: port must be 1-65535", `x.yaml:1: url: number 3 of 4: scheme "http" is unknown: known are mqtt, mqtts, tcp, ssl and tls`,

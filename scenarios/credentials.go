@@ -1,0 +1,180 @@
+package scenarios
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Credential is who one client is: a row of a credentials file. A column that
+// the file does not have leaves its field empty.
+type Credential struct {
+	ID, User, Password   string
+	HasUser, HasPassword bool   // whether the file has the column
+	CertFile, KeyFile    string // client certificate and key, relative to the file's directory
+	line                 int
+}
+
+// Credentials reads a credentials file row by row. It is not safe for
+// concurrent use. [Credentials.Close] closes the file.
+type Credentials struct {
+	name    string
+	file    *os.File
+	rows    *csv.Reader
+	columns [len(credentialColumns)]int // index by column, -1 for none
+}
+
+// credentialColumns are the names a header may have.
+var credentialColumns = [...]string{"id", "user", "password", "cert", "key"}
+
+// OpenCredentials opens a CSV file whose first row names its columns, in any
+// order, of id, user, password, cert and key. Errors name the file and the line.
+func OpenCredentials(path string) (*Credentials, error) {
+	if err := regular(path); err != nil {
+		return nil, fmt.Errorf("credentials file %s: %w", shown(path), err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("credentials file %s: %w", shown(path), bareError(err))
+	}
+	c := &Credentials{name: path, file: f, rows: csv.NewReader(skipMark(f))}
+	c.rows.ReuseRecord = true
+	if err := c.header(); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// skipMark drops the byte order mark that spreadsheets write.
+func skipMark(r io.Reader) io.Reader {
+	b := bufio.NewReader(r)
+	if head, _ := b.Peek(3); string(head) == "\ufeff" {
+		_, _ = b.Discard(3) // they are buffered
+	}
+	return b
+}
+
+func (c *Credentials) header() error {
+	names, err := c.rows.Read()
+	if errors.Is(err, io.EOF) {
+		return c.fail(1, "is empty: its first row names the columns, of %s", strings.Join(credentialColumns[:], ", "))
+	}
+	if err != nil {
+		return c.damage(err)
+	}
+	for i := range c.columns {
+		c.columns[i] = -1
+	}
+	for i, name := range names {
+		known := slices.Index(credentialColumns[:], strings.TrimSpace(name))
+		switch {
+		case known < 0:
+			// Without a header, the first row holds somebody's password.
+			return c.fail(1, "column %d of the header is none of %s: the first row names the columns", i+1, strings.Join(credentialColumns[:], ", "))
+		case c.columns[known] >= 0:
+			return c.fail(1, "column %s is there twice", credentialColumns[known])
+		}
+		c.columns[known] = i
+	}
+	if c.columns[4] >= 0 && c.columns[3] < 0 {
+		return c.fail(1, "column key needs a column cert")
+	}
+	return nil
+}
+
+// Next returns the next row, and [io.EOF] behind the last one.
+func (c *Credentials) Next() (Credential, error) {
+	row, err := c.rows.Read()
+	if errors.Is(err, io.EOF) {
+		return Credential{}, io.EOF
+	}
+	if err != nil {
+		return Credential{}, c.damage(err)
+	}
+	line, _ := c.rows.FieldPos(0)
+	get := func(column int) string {
+		if i := c.columns[column]; i >= 0 {
+			return strings.Clone(row[i]) // the row's memory is used again
+		}
+		return ""
+	}
+	one := Credential{
+		ID: get(0), User: get(1), Password: get(2), HasUser: c.columns[1] >= 0, HasPassword: c.columns[2] >= 0,
+		CertFile: c.path(get(3)), KeyFile: c.path(get(4)), line: line,
+	}
+	return one, c.check(&one)
+}
+
+func (c *Credentials) path(name string) string { return resolve(filepath.Dir(c.name), name) }
+
+// check refuses what no CONNECT packet can carry.
+func (c *Credentials) check(one *Credential) error {
+	switch {
+	case c.columns[0] >= 0 && one.ID == "":
+		return c.fail(one.line, "the id is empty")
+	case len(one.ID) > maxBinary, len(one.User) > maxBinary, len(one.Password) > maxBinary:
+		return c.fail(one.line, "a value is over MQTT's limit of 65,535 bytes")
+	}
+	for i, text := range []string{one.ID, one.User} {
+		// [MQTT-3.1.3-4] [MQTT-3.1.3-11]
+		if err := checkText(credentialColumns[i], text); err != nil {
+			return c.fail(one.line, "%v", err)
+		}
+	}
+	return nil
+}
+
+// HasIDs reports whether the file has a column of client ids.
+func (c *Credentials) HasIDs() bool { return c.columns[0] >= 0 }
+
+// Close closes the file.
+func (c *Credentials) Close() error { return c.file.Close() }
+
+func (c *Credentials) fail(line int, format string, args ...any) error {
+	return fmt.Errorf("credentials file %s:%d: %s", shown(c.name), line, fmt.Sprintf(format, args...))
+}
+
+// damage is an error of the CSV reader without the row, which holds a password.
+func (c *Credentials) damage(err error) error {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		return c.fail(parse.Line, "%v", parse.Err)
+	}
+	return fmt.Errorf("credentials file %s: %w", shown(c.name), bareError(err))
+}
+
+// hasIDs reads the header alone.
+func hasIDs(path string) (bool, error) {
+	c, err := OpenCredentials(path)
+	if err != nil {
+		return false, err
+	}
+	return c.HasIDs(), c.Close()
+}
+
+// checkCredentials reads the file once: every row up to the last client's must
+// be sound.
+func checkCredentials(path string, clients int) error {
+	c, err := OpenCredentials(path)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for n := range clients {
+		_, err := c.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("credentials file %s has %d rows for %d clients: add rows or ask for fewer clients", shown(path), n, clients)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package scenarios
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCredentials(t *testing.T) {
+	path := writeFile(t, "c.csv", "\ufeffuser,id,cert,password,key\r\n0123,dev-1,a.pem,\"p,\"\"1%i\",/k.pem\r\n,dev-2,,,\r\n")
+	c, err := OpenCredentials(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	dir := filepath.Dir(path)
+	for _, want := range []Credential{
+		{ID: "dev-1", User: "0123", Password: `p,"1%i`, HasUser: true, HasPassword: true, CertFile: dir + "/a.pem", KeyFile: "/k.pem", line: 2},
+		{ID: "dev-2", HasUser: true, HasPassword: true, line: 3},
+	} {
+		if got, err := c.Next(); err != nil || got != want {
+			t.Errorf("%+v %v, want %+v", got, err, want)
+		}
+	}
+	if _, err := c.Next(); err != io.EOF {
+		t.Errorf("behind the last row: %v", err)
+	}
+}
+
+func TestCredentialsErrors(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                            ":1: is empty: its first row names the columns, of id, user, password, cert, key",
+		"dev1,s3cret\n":               ":1: column 1 of the header is none of id, user, password, cert, key: the first row names the columns",
+		"id,id\n":                     ":1: column id is there twice",
+		"id,key\n":                    ":1: column key needs a column cert",
+		"id\nok\n\"\"\n":              ":3: the id is empty",
+		"id,user\na,b\nc\n":           ":3: wrong number of fields",
+		"id\na\n\"s3cret\nb\n":        ":4: extraneous or missing \" in quoted-field",
+		"id,user\na,b\nc,\"a\x01\"\n": ":3: user holds a control character [MQTT5 1.5.4]",
+		"id\na\n" + strings.Repeat("x", 70_000) + "\n": ":3: a value is over MQTT's limit of 65,535 bytes",
+	} {
+		path := writeFile(t, "c.csv", in)
+		err := checkCredentials(path, 9)
+		if err == nil || err.Error() != "credentials file "+shown(path)+want {
+			t.Errorf("%.20q: %v", in, err)
+		}
+	}
+	if _, err := OpenCredentials("/dev/zero"); err == nil || !strings.Contains(err.Error(), "device") {
+		t.Errorf("a device: %v", err)
+	}
+}
+
+func TestCredentialsOfScenario(t *testing.T) {
+	path := writeFile(t, "c.csv", "id,password\na,x\nb,y\nc,z\n")
+	base := func() *Scenario { return set(t, parse(t, "clients: {client_id: one}"), "credentials", path) }
+	if c := casesOf(t, base())[0]; c.Clients.Credentials != path {
+		t.Errorf("%+v", c.Clients)
+	}
+	_, err := set(t, base(), "pairs", "2").Cases()
+	checkErrors(t, err, "--credentials: credentials file "+shown(path)+" has 3 rows for 4 clients: add rows or ask for fewer clients")
+	_, err = set(t, base(), "credentials", path+"x").Cases()
+	if err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("missing: %v", err)
+	}
+	// Who connects does not change what is measured.
+	if base().Hash() != parse(t, "clients: {client_id: one}").Hash() {
+		t.Error("credentials are in the hash")
+	}
+}
+
+func TestWill(t *testing.T) {
+	s := parse(t, "matrix: {protocol: 5}\nclients: {will_topic: 'last/%c', will_payload: 'gone %i', will_qos: 1, will_retain: true, will_delay: 5s}")
+	w := casesOf(t, s)[0].Clients.Will
+	if w == nil || *w != (Will{Topic: "last/%c", Payload: "gone %i", QoS: 1, Retain: true, Delay: 5 * time.Second}) {
+		t.Errorf("%+v", w)
+	}
+	if w := casesOf(t, parse(t, "clients: {will_qos: 0, will_retain: false}"))[0].Clients.Will; w != nil {
+		t.Errorf("a will that is turned off: %+v", w)
+	}
+	for in, want := range map[string]string{
+		"will_payload: x":               "will_payload without a will_topic: give will_topic",
+		"will_topic: a, will_delay: 5s": "will_delay needs protocol 5, and the matrix has 3.1.1: remove one of them",
+	} {
+		_, err := parse(t, "clients: {"+in+"}").Cases()
+		checkErrors(t, err, "x.yaml:1: "+want)
+	}
+	for in, want := range map[string]string{
+		"will_topic: a/#":   "will_topic a/#: will_topic ",
+		"will_qos: 3":       "will_qos 3: will_qos must be 0, 1 or 2",
+		"will_delay: 5":     "will_delay 5 has no unit: write 5s",
+		"will_payload: 50%": "will_payload 50%: will_payload ends with a single %: write %% for a percent sign",
+	} {
+		_, err := Parse("x.yaml", []byte("clients: {"+in+"}"))
+		if err == nil || !strings.HasPrefix(err.Error(), "x.yaml:1: "+want) {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
