@@ -19,16 +19,14 @@ import (
 )
 
 // session is the connections of a launch, or of one iteration where each gets
-// fresh ones, and what they carry.
+// fresh ones: for every topic a publisher and a subscriber, or one connection
+// that is both.
 type session struct {
 	*caseRun
-	members    []*member
-	publishers []*publisher
-	inboxes    []*inbox
-	flows      []*flow // by stream number
-	shards     []*shard
-	open       *openLoop   // nil in a closed loop
-	closing    atomic.Bool // connections end because this side wants them to
+	members []*member
+	streams []*stream
+	shards  []*shard
+	closing atomic.Bool // connections end because this side wants them to
 
 	mu        sync.Mutex // guards what connecting and losing connections count
 	confs     map[string]*tls.Config
@@ -41,18 +39,75 @@ type session struct {
 const dialParallel = 64
 
 // openSession connects and subscribes everybody; nothing is published before
-// every SUBACK has come. It fails when nothing can run.
+// every SUBACK has come. It fails when no stream can run.
 func openSession(ctx context.Context, c *caseRun) (*session, error) {
 	s := &session{caseRun: c}
 	s.x.serial++
-	if err := s.plan(); err != nil {
-		return nil, err
-	}
+	s.plan()
 	if err := s.connectAll(ctx); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// plan makes the members and streams.
+func (s *session) plan() {
+	pairs := s.Load.Pairs
+	perPair := 2
+	if s.Load.Shape == scenarios.Loopback {
+		perPair = 1
+	}
+	s.shards = make([]*shard, min(perPair*pairs, 4*runtime.GOMAXPROCS(0)))
+	for i := range s.shards {
+		s.shards[i] = new(shard)
+	}
+	tag := newTag(s.x.cfg.RunID, s.x.serial)
+	for i := range pairs {
+		publisher := perPair*i + perPair - 1
+		vars := s.vars(publisher)
+		vars.I, vars.R = i+1, s.topicRun()
+		topic := scenarios.Expand(s.Clients.Topic, vars)
+		st := newStream(s.caseRun, tag, i, topic)
+		s.streams = append(s.streams, st)
+		if perPair == 1 {
+			s.addMember(st, st)
+		} else {
+			s.addMember(nil, st)
+			s.addMember(st, nil)
+		}
+	}
+}
+
+// topicRun is the run id in topics. Where every iteration gets fresh
+// connections it gets a topic of its own as well, of the same length.
+func (s *session) topicRun() string {
+	id := s.x.cfg.RunID
+	if !s.Load.FreshIterations {
+		return id
+	}
+	serial := strconv.FormatInt(int64(s.x.serial), 36)
+	if len(serial) >= len(id) {
+		return serial
+	}
+	return id[:len(id)-len(serial)] + serial
+}
+
+// vars are the values of the variables of the i-th client.
+func (s *session) vars(i int) scenarios.Vars {
+	v := scenarios.Vars{I: i + 1, R: s.x.cfg.RunID}
+	v.U = scenarios.Expand(s.Clients.Username, v)
+	v.C = scenarios.Expand(s.Clients.ClientID, v)
+	v.U = scenarios.Expand(s.Clients.Username, v) // it may hold the client id
+	return v
+}
+
+func (s *session) addMember(pub, sub *stream) {
+	m := &member{session: s, pub: pub, sub: sub, shard: s.shards[len(s.members)%len(s.shards)]}
+	if sub != nil {
+		sub.subShard = m.shard
+	}
+	s.members = append(s.members, m)
 }
 
 func (s *session) connectAll(ctx context.Context) error {
@@ -87,10 +142,10 @@ func (s *session) connectAll(ctx context.Context) error {
 // come about. A thousand more would only wait for the same timeout.
 func (s *session) hopeless() bool { return s.connected.Load() == 0 && s.failed.Load() >= dialParallel }
 
-// judge counts the connections, and fails where nothing can run with those
-// that there are.
+// judge counts the connections; a stream without both ends is dead.
 func (s *session) judge(ctx context.Context, errs []error) error {
 	var first error
+	alive := len(s.streams)
 	for i, err := range errs {
 		s.clients.Planned++
 		if err == nil {
@@ -102,13 +157,13 @@ func (s *session) judge(ctx context.Context, errs []error) error {
 		} else if err != errNotTried && !interrupted(ctx, err) {
 			s.errs.add(kindOf(err), reasonOf(err), err.Error())
 		}
-		s.members[i].absent()
+		for _, st := range []*stream{s.members[i].pub, s.members[i].sub} {
+			if st != nil && !st.dead.Swap(true) {
+				alive--
+			}
+		}
 	}
-	if first == nil {
-		return nil
-	}
-	s.prune()
-	if !s.usable() || interrupted(ctx, first) {
+	if first == nil || alive == 0 || interrupted(ctx, first) {
 		return first
 	}
 	s.errs.add(kindOf(first), reasonOf(first), first.Error())
@@ -171,38 +226,26 @@ func (s *session) clientConfig(i int, m *member, d *dialer) mqtt.Config {
 	return cfg
 }
 
-// filtersPerPacket bounds a SUBSCRIBE packet: brokers have limits.
-const filtersPerPacket = 100
-
 func (s *session) subscribe(ctx context.Context, m *member) error {
-	for filters := range slices.Chunk(m.sub.filters, filtersPerPacket) {
-		var subs []packet.Subscription
-		for _, f := range filters {
-			subs = append(subs, packet.Subscription{Filter: f, QoS: s.QoS})
-		}
-		start := time.Now()
-		codes, err := m.client.Subscribe(ctx, subs, packet.Properties{})
-		if err != nil {
-			return err
-		}
-		s.subscribed(time.Since(start), codes)
+	start := time.Now()
+	filter := string(m.sub.topic)
+	codes, err := m.client.Subscribe(ctx, []packet.Subscription{{Filter: filter, QoS: s.QoS}}, packet.Properties{})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.legs.suback.record(int64(time.Since(start)), 1)
+	if granted := byte(codes[0]); granted < s.QoS {
+		s.warn("granted-qos", fmt.Sprintf("the broker granted QoS %d of %d: messages arrive at QoS %d", granted, s.QoS, granted),
+			"loss between the broker and the subscriber is legal at QoS 0")
 	}
 	return nil
 }
 
-func (s *session) subscribed(took time.Duration, codes []packet.ReasonCode) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.legs.suback.record(int64(took), 1)
-	if granted := byte(slices.Min(codes)); granted < s.QoS {
-		s.warn("granted-qos", fmt.Sprintf("the broker granted QoS %d of %d: messages arrive at QoS %d", granted, s.QoS, granted),
-			"loss between the broker and the subscriber is legal at QoS 0")
-	}
-}
-
-// prepare encodes the publisher's message to each of its topics once.
+// prepare encodes the publisher's message once.
 func (s *session) prepare(m *member) error {
-	p := packet.Publish{QoS: s.QoS, Retain: s.Clients.Retain, Payload: s.payload, PacketID: 1}
+	p := packet.Publish{QoS: s.QoS, Retain: s.Clients.Retain, Topic: m.pub.topic, Payload: m.pub.payload, PacketID: 1}
 	if s.QoS == 0 {
 		p.PacketID = 0
 	}
@@ -211,15 +254,11 @@ func (s *session) prepare(m *member) error {
 			return err
 		}
 	}
-	for _, f := range m.pub.flows {
-		p.Topic = f.topic
-		t, err := m.client.Template(&p)
-		if err != nil {
-			return err
-		}
-		f.tmpl = t
+	t, err := m.client.Template(&p)
+	if err != nil {
+		return err
 	}
-	m.pub.client = m.client
+	m.pub.client, m.pub.tmpl = m.client, t
 	m.pub.window = uint64(s.granted(m.client))
 	return nil
 }
@@ -286,12 +325,9 @@ func (s *session) lost(err error) {
 const grace = 100 * time.Millisecond
 
 func (s *session) awaitLost() {
-	if s.clients.Lost == 0 || s.lostAll() {
-		return
-	}
 	late := time.After(grace)
 	for _, m := range s.members {
-		if m.client == nil || !m.bereft() {
+		if m.client == nil || !(m.pub != nil && m.pub.dead.Load() || m.sub != nil && m.sub.dead.Load()) {
 			continue
 		}
 		select {
