@@ -109,6 +109,17 @@ func (c *Client) onPublish(f packet.Frame) error {
 			return err
 		}
 	}
+	for {
+		if err := c.deliver(p); err != nil {
+			return err
+		}
+		if !c.decoder.Next(p, c.conn.Scanner()) {
+			return nil
+		}
+	}
+}
+
+func (c *Client) deliver(p *packet.Publish) error {
 	switch p.QoS {
 	case 1:
 		c.handler.Message(p)
@@ -192,14 +203,29 @@ func (c *Client) onAck(f packet.Frame) error {
 	}
 	c.acks = append(c.acks, Ack{PacketID: c.ack.PacketID, Code: c.ack.Code})
 	c.ackTypes = append(c.ackTypes, f.Type())
-	return nil
+	for {
+		id, ok := c.conn.Scanner().NextAck(f.First)
+		if !ok {
+			return nil
+		}
+		c.acks = append(c.acks, Ack{PacketID: id})
+		c.ackTypes = append(c.ackTypes, f.Type())
+	}
 }
 
 func (c *Client) onPubrel(f packet.Frame) error {
 	if err := c.decodeAck(f); err != nil {
 		return err
 	}
-	id := c.ack.PacketID
+	for id, ok := c.ack.PacketID, true; ok; id, ok = c.conn.Scanner().NextAck(f.First) {
+		if err := c.release(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) release(id uint16) error {
 	// [MQTT-4.3.3-11] PUBCOMP answers every PUBREL, that of an unknown id too:
 	// the broker may not have got the first.
 	if c.inbound2.remove(id) || c.cfg.Version != packet.V5 {

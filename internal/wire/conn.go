@@ -125,6 +125,10 @@ func (c *Conn) Fill() (int, error) {
 // needed. The frame is valid until the next Fill.
 func (c *Conn) Next() (f packet.Frame, ok bool, err error) { return c.scan.Next() }
 
+// Scanner is what Fill fills and Next reads, for those who know what to expect
+// of the next packet.
+func (c *Conn) Scanner() *packet.Scanner { return c.scan }
+
 // Buffered is the number of bytes read but not yet returned by Next.
 func (c *Conn) Buffered() int { return c.scan.Buffered() }
 

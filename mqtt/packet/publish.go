@@ -185,18 +185,61 @@ func (p *Publish) SetProperties(src *Properties) error {
 	return err
 }
 
-// A PublishDecoder decodes the PUBLISH packets of one connection. It keeps the
-// last valid topic, so that a run of messages to one topic checks it once. The
-// zero value is ready.
-type PublishDecoder struct{ topic []byte }
+// A PublishDecoder decodes the PUBLISH packets of one connection. It keeps how
+// the last one began, so that a run of messages to one topic checks it once.
+// The zero value is ready.
+type PublishDecoder struct {
+	topic []byte // the last valid one
+	head  []byte // a packet up to the end of that topic; empty when not known
+	body  int    // remaining length in head
+	v     Version
+}
 
 // Decode is [Publish.Decode].
 func (d *PublishDecoder) Decode(p *Publish, f Frame, v Version) error {
 	fresh, err := p.decode(f, v, d.topic)
-	if fresh && err == nil {
-		d.topic = append(d.topic[:0], p.Topic...)
+	switch {
+	case err != nil:
+	case fresh:
+		d.topic, d.head = append(d.topic[:0], p.Topic...), d.head[:0]
+	case p.RawProperties == nil:
+		// The second one to a topic: more may follow.
+		d.head = appendVarint(append(d.head[:0], f.First), len(f.Body))
+		d.head = append(d.head, f.Body[:2+len(d.topic)]...)
+		d.body, d.v = len(f.Body), v
 	}
 	return err
+}
+
+// Next does what [Scanner.Next] and Decode would do, where the next packet is
+// whole, begins as the last ones did up to the end of the topic, and has no
+// properties, which is nearly always so: equal bytes need no second check.
+// Otherwise it reports false and has done nothing.
+func (d *PublishDecoder) Next(p *Publish, s *Scanner) bool {
+	b, n := s.buf[s.r:s.w], len(d.head)
+	size := n + d.body - 2 - len(d.topic)
+	if n == 0 || len(b) < size || string(b[:n]) != string(d.head) {
+		return false
+	}
+	first, id := b[0], uint16(0)
+	b = b[n:size:size]
+	if first&0x06 != 0 {
+		if len(b) < 2 || b[0]|b[1] == 0 {
+			return false
+		}
+		id = uint16(b[0])<<8 | uint16(b[1])
+		b = b[2:]
+	}
+	if d.v == V5 {
+		if len(b) == 0 || b[0] != 0 {
+			return false
+		}
+		b = b[1:]
+	}
+	s.r += size
+	p.Dup, p.QoS, p.Retain = first&flagDup != 0, first>>1&3, first&flagRetain != 0
+	p.Topic, p.PacketID, p.Payload, p.RawProperties = d.topic, id, b, nil
+	return true
 }
 
 func knownVersion(v Version) bool { return v == V31 || v == V311 || v == V5 }

@@ -195,6 +195,20 @@ func (s *Scanner) nextLong(b []byte) (Frame, bool, error) {
 	return Frame{First: first, Body: b[header:size:size]}, true, nil
 }
 
+// NextAck is Next for an acknowledgement like the one before: it returns the
+// identifier of the next packet if that is a whole one that starts with first,
+// the first byte of a legal PUBACK, PUBREC, PUBREL or PUBCOMP, and reports
+// success in the four bytes that are the same in every version. Otherwise ok is
+// false, and Next has to look.
+func (s *Scanner) NextAck(first byte) (id uint16, ok bool) {
+	b := s.buf[s.r:s.w]
+	if len(b) < 4 || b[0] != first || b[1] != 2 || b[2]|b[3] == 0 {
+		return 0, false
+	}
+	s.r += 4
+	return uint16(b[2])<<8 | uint16(b[3]), true
+}
+
 func (s *Scanner) tooLarge(b []byte) (Frame, bool, error) {
 	return Frame{}, false, &MalformedError{
 		Type(b[0] >> 4), 1, "packet is over the Maximum Packet Size", ReasonPacketTooLarge,
