@@ -148,7 +148,7 @@ type Clients struct {
 	// Credentials is the CSV file with an identity per client, "" for none.
 	Credentials    string
 	credentialIDs  bool // they have client ids
-	StartNumber    int // %i of the first client; 1 where not asked
+	StartNumber    int  // %i of the first client; 1 where not asked
 	Will           *Will
 	UserProperties []packet.UserProperty // MQTT 5, on PUBLISH, in the order written
 }
@@ -189,7 +189,10 @@ const (
 // Payload is one value of the payload axis.
 type Payload struct {
 	Kind PayloadKind
-	Size int    // bytes, for every kind
-	Data []byte // PayloadFile and PayloadText
+	Size int    // bytes, for every kind; the largest where sizes differ
+	Data []byte // PayloadFile, PayloadText, and the fixed part of PayloadTemplate
 	Name string // canonical, as in ids: "8192", "@file", "text:..."
+
+	template []templateField
+	sizes    *sizes
 }

@@ -73,7 +73,7 @@ func matrixFields() []field {
 		axisField("matrix", "payload", func(dir, text string) (value, error) {
 			p, err := parsePayload(text, dir)
 			source := p.Name
-			if p.Kind == PayloadText {
+			if p.Kind == PayloadText || p.Kind == PayloadTemplate {
 				source = text
 			}
 			return value{p.Name, source, func(c *Case) { c.Payload = p }}, err

@@ -31,7 +31,9 @@ var units = map[string]uint64{
 
 // ParsePayload reads one payload: a size in bytes ("10", "8KiB"; k, K and KiB
 // are 1024, kB is 1000, and so with M), "@file" for a file's bytes, or
-// "text:..." for the text itself. Name is canonical: "8192" for "8KiB".
+// "text:..." for the text itself; "template:..." for text with fields;
+// "uniform:10-1KiB", "normal:1KiB+-200" or "mix:10*9,8KiB*1" for sizes that are
+// drawn. Name is canonical: "8192" for "8KiB".
 func ParsePayload(s string) (Payload, error) { return parsePayload(s, "") }
 
 // parsePayload looks for files in dir unless their path is absolute.
@@ -42,6 +44,9 @@ func parsePayload(s, dir string) (Payload, error) {
 		}
 		return Payload{Kind: PayloadText, Size: len(text), Data: []byte(text), Name: textName(text)}, nil
 	}
+	if form, text, ok := strings.Cut(s, ":"); ok && payloadForms[form] != nil {
+		return payloadForms[form](text)
+	}
 	if path, ok := strings.CutPrefix(s, "@"); ok {
 		data, err := readPayload(resolve(dir, path))
 		if err != nil {
@@ -51,6 +56,11 @@ func parsePayload(s, dir string) (Payload, error) {
 	}
 	n, err := parseSize(s)
 	return Payload{Kind: PayloadSize, Size: n, Name: strconv.Itoa(n)}, err
+}
+
+// payloadForms read what stands behind their name and a colon.
+var payloadForms = map[string]func(text string) (Payload, error){
+	"template": parseTemplate, "uniform": parseUniform, "normal": parseNormal, "mix": parseMix,
 }
 
 // resolve makes a path of a scenario file relative to that file's directory.
@@ -75,7 +85,7 @@ func parseSize(s string) (int, error) {
 	}
 	factor, known := units[unit]
 	if !isDigits(digits) || !known {
-		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, or text:WORD for the word itself", shown(s))
+		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal: and mix:", shown(s))
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || n > MaxPayload/factor {

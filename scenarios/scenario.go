@@ -177,13 +177,19 @@ func (s *Scenario) setHost(text string) error {
 	return nil
 }
 
-// splitCommas splits a flag's list. What begins with text: is one payload,
-// whatever commas follow.
+// takesCommas is about payloads that take the rest of their value.
+func takesCommas(text string) bool {
+	form, _, ok := strings.Cut(text, ":")
+	return ok && slices.Contains([]string{"text", "template", "mix"}, form)
+}
+
+// splitCommas splits a flag's list. What begins with text:, template: or mix:
+// is one payload, whatever commas follow.
 func splitCommas(key string, texts []string) []string {
 	var list []string
 	for _, text := range texts {
 		for more := true; more; {
-			if rest := strings.TrimLeft(text, " "); key == "payload" && strings.HasPrefix(rest, "text:") {
+			if rest := strings.TrimLeft(text, " "); key == "payload" && takesCommas(rest) {
 				list = append(list, rest)
 				break
 			}
