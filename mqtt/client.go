@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mqttload/mqttload/internal/wire"
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -56,6 +57,18 @@ type Config struct {
 	Handler Handler
 	// Sweeper sends the keep-alive's PINGREQ; nil gives the client one of its own.
 	Sweeper *Sweeper
+	// Session is resumed, and keeps what is in flight for the next connection;
+	// nil keeps nothing. It outlives the connection on the broker's side only
+	// without CleanStart (3.x) or with a Session Expiry Interval (5).
+	Session *Session
+
+	// Auth authenticates by AUTH packets (MQTT 5); nil does not.
+	Auth Authenticator
+	// TopicAliases is how many topics [Client.Aliased] may give an alias, within
+	// the broker's Topic Alias Maximum (MQTT 5).
+	TopicAliases uint16
+
+	link *Link // whose connection it is, if any
 }
 
 // Handler is told what happens on a connection. All calls but Room come from
@@ -108,6 +121,9 @@ type settings struct {
 	KeepAlive                         time.Duration
 	Inflight                          int
 	Sweeper                           *Sweeper
+	TopicAliases                      uint16
+	Terse                             bool // Request Problem Information is 0
+	Expires                           bool // Session Expiry Interval is above 0
 	ReceiveMaximum, TopicAliasMaximum *uint16
 }
 
@@ -138,7 +154,13 @@ type Client struct {
 
 	// Under the lock of conn.Begin.
 	win     window
-	closing bool // DISCONNECT has been appended
+	closing bool        // DISCONNECT has been appended, or the connection has ended
+	session *attachment // nil without a Session
+
+	// What most connections have none of.
+	link     *Link
+	auth     *authentication
+	aliasing *aliasing
 
 	mu      sync.Mutex
 	waiters map[uint16]chan reply
@@ -159,10 +181,31 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 		Version: cfg.Version, CleanStart: cfg.CleanStart, ClientID: cfg.ClientID, KeepAlive: cfg.KeepAlive,
 		Inflight: cfg.Inflight, Sweeper: cfg.Sweeper,
 		ReceiveMaximum: cfg.Properties.ReceiveMaximum, TopicAliasMaximum: cfg.Properties.TopicAliasMaximum,
-	}}
+		TopicAliases: cfg.TopicAliases,
+		Terse:        cfg.Properties.RequestProblemInfo != nil && *cfg.Properties.RequestProblemInfo == 0,
+		Expires:      cfg.Properties.SessionExpiry != nil && *cfg.Properties.SessionExpiry > 0,
+	}, link: cfg.link}
 	if c.handler == nil {
 		c.handler = NopHandler{}
 	}
+	if cfg.Auth != nil {
+		c.auth = &authentication{Authenticator: cfg.Auth}
+	}
+	if cfg.Session == nil {
+		return c.connect(ctx, &cfg)
+	}
+	if err := cfg.Session.acquire(); err != nil {
+		return nil, err
+	}
+	c.session = &attachment{Session: cfg.Session}
+	connected, err := c.connect(ctx, &cfg)
+	if err != nil {
+		cfg.Session.release()
+	}
+	return connected, err
+}
+
+func (c *Client) connect(ctx context.Context, cfg *Config) (*Client, error) {
 	hello, err := cfg.connectPacket()
 	if err != nil {
 		return nil, err
@@ -174,6 +217,9 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.dialed = time.Since(start)
 	o := wire.Options{Version: cfg.Version, OnRoom: c.handler.Room}
+	if c.session != nil {
+		o.OnRoom = c.room
+	}
 	if m := cfg.Properties.MaximumPacketSize; m != nil {
 		o.MaxPacketSize = int(*m)
 	}
@@ -181,6 +227,9 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	if err := c.handshake(ctx, hello); err != nil {
 		_ = c.conn.Close()
 		return nil, err
+	}
+	if c.link != nil {
+		c.link.up(c)
 	}
 	c.startKeepAlive()
 	go c.run()
@@ -192,11 +241,20 @@ func (cfg *Config) connectPacket() ([]byte, error) {
 	if cfg.KeepAlive < 0 || secs > 65535 {
 		return nil, fmt.Errorf("connect: keep alive %s is not within 0..65535 s", cfg.KeepAlive)
 	}
+	// [MQTT 3.1 section 3.1] A longer identifier is refused with return code 2.
+	if n := utf8.RuneCountInString(cfg.ClientID); cfg.Version == packet.V31 && n > 23 {
+		return nil, fmt.Errorf("connect: client identifier %q has %d characters; MQTT 3.1 allows 23", cfg.ClientID, n)
+	}
 	p := packet.Connect{
 		Version: cfg.Version, CleanStart: cfg.CleanStart, KeepAlive: uint16(secs), ClientID: cfg.ClientID,
 		Username: cfg.Username, HasUsername: cfg.HasUsername,
 		Password: cfg.Password, HasPassword: cfg.HasPassword,
 		Will: cfg.Will, Properties: cfg.Properties,
+	}
+	if cfg.Auth != nil {
+		if err := cfg.startAuth(&p.Properties); err != nil {
+			return nil, err
+		}
 	}
 	return p.Append(make([]byte, 0, 64)) // as much as most need
 }
@@ -213,6 +271,12 @@ func (c *Client) handshake(ctx context.Context, hello []byte) error {
 		return fmt.Errorf("send CONNECT: %w", err)
 	}
 	f, err := c.firstFrame()
+	for err == nil && f.Type() == packet.AUTH && c.auth != nil {
+		if err := c.authenticate(f); err != nil {
+			return err
+		}
+		f, err = c.firstFrame()
+	}
 	if err != nil {
 		return waitError(err)
 	}
@@ -274,8 +338,12 @@ func (c *Client) acceptConnack() error {
 	if k.SessionPresent && c.cfg.CleanStart {
 		return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "session present after a clean start"))
 	}
+	if err := c.acceptAuth(); err != nil {
+		return err
+	}
 	c.win.limit = c.Window()
-	return nil
+	c.aliasing = newAliasing(c.cfg.TopicAliases, k)
+	return c.resume()
 }
 
 // Window is the send window in force, in messages: min(asked, Receive Maximum).
@@ -338,9 +406,18 @@ func (c *Client) sayGoodbye(err error) error {
 }
 
 // Disconnect sends DISCONNECT after everything that was published, and closes.
-// It returns when the reader has stopped or ctx ends. Code is for MQTT 5.
+// It returns when the reader has stopped or ctx ends. Code is for MQTT 5, where
+// 0x04 has the broker publish the will.
 func (c *Client) Disconnect(ctx context.Context, code packet.ReasonCode) error {
-	d := packet.Disconnect{Code: code}
+	return c.DisconnectWith(ctx, packet.Disconnect{Code: code})
+}
+
+// DisconnectWith is [Client.Disconnect] with properties. A Session Expiry
+// Interval may change that of CONNECT, unless it was 0. [MQTT5 3.14.2.2.2]
+func (c *Client) DisconnectWith(ctx context.Context, d packet.Disconnect) error {
+	if e := d.Properties.SessionExpiry; e != nil && *e > 0 && !c.cfg.Expires {
+		return limitErrorf("disconnect with a session expiry of %d s: CONNECT asked for none", *e)
+	}
 	msg, err := d.Append(nil, c.cfg.Version)
 	if err != nil {
 		return err

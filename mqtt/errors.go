@@ -51,8 +51,9 @@ func (e *RefusedError) Error() string {
 
 // A DisconnectedError is a DISCONNECT that the broker sent. [MQTT5 3.14]
 type DisconnectedError struct {
-	Code   packet.ReasonCode
-	Reason string
+	Code            packet.ReasonCode
+	Reason          string // Reason String property, if any
+	ServerReference string // with codes 0x9C and 0x9D
 }
 
 func (e *DisconnectedError) Error() string {
@@ -60,7 +61,31 @@ func (e *DisconnectedError) Error() string {
 	if e.Reason != "" {
 		s += fmt.Sprintf(": %q", e.Reason)
 	}
+	switch {
+	case e.ServerReference != "":
+		s += fmt.Sprintf(", it refers to %q", e.ServerReference)
+	case e.Code == packet.ReasonSessionTakenOver:
+		s += ": another client uses this id; give every client its own"
+	case e.OurFault():
+		s += "; if this client is at fault, please report it"
+	}
 	return s
+}
+
+// OurFault reports whether the broker blames what this client has sent: a
+// malformed packet, a protocol error, or a limit of its CONNACK not kept.
+func (e *DisconnectedError) OurFault() bool {
+	switch e.Code {
+	case packet.ReasonMalformedPacket, packet.ReasonProtocolError, packet.ReasonReceiveMaximumExceeded,
+		packet.ReasonTopicAliasInvalid, packet.ReasonPacketTooLarge:
+		return true
+	}
+	return false
+}
+
+// Is makes a Session taken over be [ErrTakenOver].
+func (e *DisconnectedError) Is(target error) bool {
+	return target == ErrTakenOver && e.Code == packet.ReasonSessionTakenOver
 }
 
 // A ProtocolError is something that the broker must not send. Code is what the

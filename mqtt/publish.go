@@ -19,7 +19,7 @@ func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
 	if r := limits.RetainAvailable; r != nil && *r == 0 && p.Retain {
 		return nil, limitErrorf("publish with retain: the broker does not retain messages")
 	}
-	if err := c.checkAlias(p); err != nil {
+	if err := c.checkProperties(p); err != nil {
 		return nil, err
 	}
 	t, err := packet.NewTemplate(p, c.cfg.Version)
@@ -33,9 +33,9 @@ func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
 	return t, nil
 }
 
-// checkAlias holds p to the broker's Topic Alias Maximum; absent is 0.
-// [MQTT-3.2.2-17, MQTT-3.2.2-18]
-func (c *Client) checkAlias(p *packet.Publish) error {
+// checkProperties holds p to what a client may send, and to the broker's Topic
+// Alias Maximum; absent is 0.
+func (c *Client) checkProperties(p *packet.Publish) error {
 	if len(p.RawProperties) == 0 {
 		return nil
 	}
@@ -43,10 +43,15 @@ func (c *Client) checkAlias(p *packet.Publish) error {
 	if err := p.ParseProperties(&props); err != nil {
 		return err
 	}
+	// [MQTT-3.3.4-6]
+	if len(props.SubscriptionIDs) > 0 {
+		return limitErrorf("publish with a subscription identifier: only a broker may send one")
+	}
 	limit := uint16(0)
 	if m := c.connack.Properties.TopicAliasMaximum; m != nil {
 		limit = *m
 	}
+	// [MQTT-3.2.2-17, MQTT-3.2.2-18]
 	if a := props.TopicAlias; a != nil && *a > limit {
 		return limitErrorf("topic alias %d: the broker allows %d at most", *a, limit)
 	}
@@ -63,9 +68,9 @@ func (c *Client) PublishN(t *packet.Template, n int, stamp int64, fill func(payl
 	out := c.conn.Begin()
 	if c.closing {
 		c.conn.End(out)
-		return 0, ErrClosed
+		return 0, c.ended()
 	}
-	qos, offset := t.QoS(), t.PayloadOffset()
+	qos, offset, start := t.QoS(), t.PayloadOffset(), len(out)
 	state := idPublish1 + qos - 1
 	sent := 0
 	for ; sent < n && c.conn.Room(out) > 0; sent++ {
@@ -85,11 +90,22 @@ func (c *Client) PublishN(t *packet.Template, n int, stamp int64, fill func(payl
 			fill(out[at+offset:])
 		}
 	}
+	if c.session != nil && qos > 0 {
+		c.keep(t, out[start:])
+	}
 	c.conn.End(out)
 	if sent == 0 {
 		return 0, c.conn.Err()
 	}
 	return sent, nil
+}
+
+// ended is the error of a connection on which nothing more may be sent.
+func (c *Client) ended() error {
+	if err := c.conn.Err(); err != nil {
+		return err
+	}
+	return ErrClosed
 }
 
 // Flush writes what PublishN has appended, as far as it goes without
@@ -133,7 +149,7 @@ func (c *Client) publishOne(t *packet.Template) (wait chan reply, freed chan str
 	out := c.conn.Begin()
 	if c.closing {
 		c.conn.End(out)
-		return nil, nil, ErrClosed
+		return nil, nil, c.ended()
 	}
 	var id uint16
 	if qos := t.QoS(); qos > 0 {
@@ -149,7 +165,12 @@ func (c *Client) publishOne(t *packet.Template) (wait chan reply, freed chan str
 		}
 		wait = c.waiter(id)
 	}
-	c.conn.End(t.Append(out, id))
+	start := len(out)
+	out = t.Append(out, id)
+	if c.session != nil && id != 0 {
+		c.keep(t, out[start:])
+	}
+	c.conn.End(out)
 	return wait, nil, c.conn.Flush()
 }
 

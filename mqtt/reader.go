@@ -23,8 +23,13 @@ func (c *Client) run() {
 	_ = c.conn.CloseWith(err)
 	err = c.conn.Err()
 	c.stopKeepAlive()
+	c.detach()
 	c.failWaiters()
-	c.handler.Closed(err)
+	if c.link != nil {
+		c.link.lost(err)
+	} else {
+		c.handler.Closed(err)
+	}
 	close(c.done)
 }
 
@@ -94,8 +99,10 @@ func (c *Client) handle(f packet.Frame) error {
 		return nil
 	case packet.DISCONNECT:
 		return c.onDisconnect(f)
+	case packet.AUTH:
+		return c.onAuth(f)
 	}
-	// A second CONNACK, an AUTH that was not asked for, and what only clients send.
+	// A second CONNACK, and what only clients send.
 	return protocolErrorf(packet.ReasonProtocolError, "unexpected %s", f.Type())
 }
 
@@ -144,7 +151,7 @@ func (c *Client) deliver(p *packet.Publish) error {
 // messages are acknowledged at once and never pile up.
 func (c *Client) checkQuota() error {
 	m := c.cfg.ReceiveMaximum
-	if m != nil && c.inbound2.n > int(*m) {
+	if m != nil && c.inbound2.n > int(*m)+c.carriedOver() {
 		// [MQTT-3.3.4-9]
 		return protocolErrorf(packet.ReasonReceiveMaximumExceeded, "%d QoS 2 messages in flight, receive maximum %d", c.inbound2.n, *m)
 	}
@@ -193,6 +200,18 @@ func (c *Client) decodeAck(f packet.Frame) error {
 	}
 	if err := c.ack.Decode(f, c.cfg.Version); err != nil {
 		return malformed(err)
+	}
+	if c.cfg.Terse {
+		return c.checkInfo(f.Type(), &c.ack.Properties)
+	}
+	return nil
+}
+
+// checkInfo: [MQTT-3.1.2-29] Without Request Problem Information no Reason
+// String or User Property comes in a packet but PUBLISH, CONNACK and DISCONNECT.
+func (c *Client) checkInfo(t packet.Type, p *packet.Properties) error {
+	if c.cfg.Terse && (p.ReasonString != nil || len(p.UserProperties) > 0) {
+		return protocolErrorf(packet.ReasonProtocolError, "%s with a reason string or user property, which CONNECT has asked not to send", t)
 	}
 	return nil
 }
@@ -250,6 +269,9 @@ func (c *Client) onDisconnect(f packet.Frame) error {
 	if r := d.Properties.ReasonString; r != nil {
 		e.Reason = *r
 	}
+	if r := d.Properties.ServerReference; r != nil {
+		e.ServerReference = *r
+	}
 	return e
 }
 
@@ -269,6 +291,9 @@ func (c *Client) settle() {
 			c.acks[n] = c.acks[i]
 			n++
 		}
+	}
+	if c.session != nil && len(c.session.pending) > 0 {
+		out = c.resend(out)
 	}
 	out = append(out, c.replies...)
 	if c.closing {
@@ -303,6 +328,9 @@ func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
 		return out, true
 	case t == packet.PUBREC && state == idPublish2:
 		c.win.state[i] = idRelease
+		if c.session != nil {
+			c.session.released(a.PacketID)
+		}
 		return packet.AppendAck(out, packet.PUBREL, a.PacketID), true
 	case t == packet.PUBREC && state == idRelease && !a.Code.IsError():
 		return packet.AppendAck(out, packet.PUBREL, a.PacketID), false

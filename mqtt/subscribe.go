@@ -26,6 +26,9 @@ func (e *SubscribeError) Error() string {
 // filter, and a [*SubscribeError] for the first that was refused.
 func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, props packet.Properties) ([]packet.ReasonCode, error) {
 	limits := &c.connack.Properties
+	if a := limits.SubIDAvailable; a != nil && *a == 0 && len(props.SubscriptionIDs) > 0 {
+		return nil, limitErrorf("subscribe with an identifier: the broker does not allow subscription identifiers")
+	}
 	for _, s := range subs {
 		if w := limits.WildcardSubAvailable; w != nil && *w == 0 && strings.ContainsAny(s.Filter, "+#") {
 			return nil, limitErrorf("subscribe to %q: the broker does not allow wildcards", s.Filter)
@@ -102,6 +105,16 @@ func (c *Client) onSuback(f packet.Frame) error {
 	if err := p.Decode(f, c.cfg.Version); err != nil {
 		return malformed(err)
 	}
+	if err := c.checkInfo(f.Type(), &p.Properties); err != nil {
+		return err
+	}
+	if c.cfg.Version == packet.V31 {
+		// Only the two bits of the QoS mean something in 3.1: it knows no failure.
+		// [MQTT 3.1 section 3.9]
+		for i := range p.Codes {
+			p.Codes[i] &= 3
+		}
+	}
 	c.answer(p.PacketID, p.Codes)
 	return nil
 }
@@ -110,6 +123,9 @@ func (c *Client) onUnsuback(f packet.Frame) error {
 	var p packet.Unsuback
 	if err := p.Decode(f, c.cfg.Version); err != nil {
 		return malformed(err)
+	}
+	if err := c.checkInfo(f.Type(), &p.Properties); err != nil {
+		return err
 	}
 	c.answer(p.PacketID, p.Codes)
 	return nil

@@ -1,0 +1,122 @@
+package mqtt
+
+import (
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Bounds of the iteration count that a broker may ask for: RFC 7677 section 4
+// wants 4,096 at least, and a broker must not keep a client busy for minutes.
+const (
+	minIterations = 4096
+	maxIterations = 10_000_000
+)
+
+// A SCRAM is the client side of SCRAM-SHA-256 without channel binding: an
+// [Authenticator] of RFC 5802 and RFC 7677. It serves one connection.
+type SCRAM struct {
+	user, password string
+	nonce          func() string
+	bare           string // the first message without its header
+	ours           string // nonce
+	signature      []byte // awaited from the broker
+	done           bool   // the broker has proved that it knows the password
+}
+
+// NewSCRAM returns the authenticator for a user. User name and password are of
+// printable ASCII characters, which need no preparation by RFC 4013; the error
+// names neither.
+func NewSCRAM(user, password string) (*SCRAM, error) {
+	for _, s := range []string{user, password} {
+		if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+			return nil, errors.New("SCRAM-SHA-256: user name and password must be printable ASCII")
+		}
+	}
+	return &SCRAM{user: user, password: password, nonce: rand.Text}, nil
+}
+
+// Method returns "SCRAM-SHA-256".
+func (*SCRAM) Method() string { return "SCRAM-SHA-256" }
+
+// Start returns the client-first-message. [RFC 5802 section 7]
+func (s *SCRAM) Start() ([]byte, error) {
+	name := strings.NewReplacer("=", "=3D", ",", "=2C").Replace(s.user)
+	s.ours, s.signature, s.done = s.nonce(), nil, false
+	s.bare = "n=" + name + ",r=" + s.ours
+	return []byte("n,," + s.bare), nil
+}
+
+// Continue answers the server-first-message with the client-final-message, and
+// a server-final-message with nothing.
+func (s *SCRAM) Continue(data []byte) ([]byte, error) {
+	if s.signature != nil {
+		return nil, s.Finish(data)
+	}
+	nonce, salt, iterations, err := s.parseFirst(string(data))
+	if err != nil {
+		return nil, err
+	}
+	salted, err := pbkdf2.Key(sha256.New, s.password, salt, iterations, sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key: %w", err)
+	}
+	final := "c=biws,r=" + nonce
+	message := s.bare + "," + string(data) + "," + final
+	key := sign(salted, "Client Key")
+	stored := sha256.Sum256(key)
+	proof := make([]byte, len(key))
+	subtle.XORBytes(proof, key, sign(stored[:], message))
+	s.signature = sign(sign(salted, "Server Key"), message)
+	return []byte(final + ",p=" + base64.StdEncoding.EncodeToString(proof)), nil
+}
+
+// Finish checks the server-final-message: that the broker knows the password too.
+func (s *SCRAM) Finish(data []byte) error {
+	if s.done && len(data) == 0 {
+		return nil
+	}
+	v, ok := strings.CutPrefix(string(data), "v=")
+	if !ok || s.signature == nil {
+		return fmt.Errorf("server-final-message %.40q is not v=SIGNATURE", data)
+	}
+	got, err := base64.StdEncoding.DecodeString(v)
+	if err != nil || !hmac.Equal(got, s.signature) {
+		return errors.New("the broker's signature is wrong: it does not know the password")
+	}
+	s.done = true
+	return nil
+}
+
+// parseFirst reads "r=NONCE,s=SALT,i=COUNT".
+func (s *SCRAM) parseFirst(first string) (nonce string, salt []byte, iterations int, err error) {
+	fields := strings.SplitN(first, ",", 4)
+	if len(fields) < 3 || !strings.HasPrefix(fields[0], "r=") || !strings.HasPrefix(fields[1], "s=") || !strings.HasPrefix(fields[2], "i=") {
+		return "", nil, 0, fmt.Errorf("server-first-message %.40q is not r=NONCE,s=SALT,i=COUNT", first)
+	}
+	nonce = fields[0][2:]
+	if !strings.HasPrefix(nonce, s.ours) || len(nonce) == len(s.ours) {
+		return "", nil, 0, errors.New("the broker's nonce does not begin with this client's")
+	}
+	if salt, err = base64.StdEncoding.DecodeString(fields[1][2:]); err != nil || len(salt) == 0 {
+		return "", nil, 0, errors.New("the broker's salt is not base64")
+	}
+	iterations, err = strconv.Atoi(fields[2][2:])
+	if err != nil || iterations < minIterations || iterations > maxIterations {
+		return "", nil, 0, fmt.Errorf("iteration count %.20q is not within %d..%d", fields[2][2:], minIterations, maxIterations)
+	}
+	return nonce, salt, iterations, nil
+}
+
+func sign(key []byte, message string) []byte {
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(message))
+	return m.Sum(nil)
+}
