@@ -14,7 +14,8 @@ type keepAlive struct {
 	writes   int64
 	reads    int64
 	wrote    time.Time // when writes was last seen to change
-	pinged   time.Time // zero when no answer is awaited
+	heard    time.Time // when reads was
+	pinged   bool      // nothing has been heard since a PINGREQ
 }
 
 // A Sweeper keeps many clients alive with one goroutine: it looks at every
@@ -74,8 +75,9 @@ func (s *Sweeper) add(c *Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients[c] = struct{}{}
-	// Four looks per interval leave time to be early by one of them.
-	if p := c.alive.interval / 4; p < s.period {
+	// Eight looks per interval leave time to be early by two of them, and the
+	// broker time to answer.
+	if p := c.alive.interval / 8; p < s.period {
 		s.period = p
 		select {
 		case s.change <- struct{}{}:
@@ -99,7 +101,8 @@ func (c *Client) startKeepAlive() {
 	if interval == 0 {
 		return
 	}
-	c.alive = keepAlive{interval: interval, wrote: time.Now()}
+	now := time.Now()
+	c.alive = keepAlive{interval: interval, wrote: now, heard: now}
 	c.sweeper = c.cfg.Sweeper
 	if c.sweeper == nil {
 		c.sweeper, c.ownSwp = NewSweeper(), true
@@ -117,30 +120,38 @@ func (c *Client) stopKeepAlive() {
 	}
 }
 
-// keepAlive sends PINGREQ before the interval has passed without a packet
-// sent, and ends a connection on which nothing has come since.
+// keepAlive sends PINGREQ before the interval has passed without a packet sent
+// or without one received, and ends a connection on which nothing has come for
+// one and a half intervals. What "wrote" and "heard" say may be late by one
+// period, and the next look is a period away: hence two of them.
 func (c *Client) keepAlive(now time.Time, period time.Duration) {
 	k, s := &c.alive, c.conn.Stats()
 	if s.Reads != k.reads {
 		// Any packet proves life, so heavy traffic never delays the proof.
-		k.reads, k.pinged = s.Reads, time.Time{}
+		k.reads, k.heard, k.pinged = s.Reads, now, false
 	}
-	if !k.pinged.IsZero() && now.Sub(k.pinged) >= k.interval/2 {
+	silent := now.Sub(k.heard)
+	if k.pinged && silent >= k.interval*3/2-2*period {
 		_ = c.conn.CloseWith(ErrKeepAlive)
 		return
 	}
 	if s.Writes != k.writes {
 		k.writes, k.wrote = s.Writes, now
 	}
-	// [MQTT-3.1.2-20] A packet within every interval: one period early, for the
-	// next look is a period away, and one more since "wrote" may lag by it.
-	if now.Sub(k.wrote) >= k.interval-2*period && k.pinged.IsZero() {
-		k.pinged = now
-		out := c.conn.Begin()
-		if !c.closing {
-			out = packet.AppendPingreq(out)
-		}
-		c.conn.End(out)
-		_ = c.conn.Flush()
+	due := k.interval - 2*period
+	// [MQTT-3.1.2-20] A packet is sent within every interval. Sending alone
+	// does not show that the peer lives: bytes may go to a dead one for long.
+	if !k.pinged && (now.Sub(k.wrote) >= due || silent >= due) {
+		k.pinged = true
+		c.ping()
 	}
+}
+
+func (c *Client) ping() {
+	out := c.conn.Begin()
+	if !c.closing {
+		out = packet.AppendPingreq(out)
+	}
+	c.conn.End(out)
+	_ = c.conn.Flush()
 }

@@ -31,12 +31,14 @@ type Peer struct {
 	nc      net.Conn
 	scan    *packet.Scanner
 	version packet.Version
+	// Patience bounds every wait; [NewPeer] sets it to ten seconds.
+	Patience time.Duration
 }
 
 // NewPeer makes a Peer of nc, which is closed when the test ends.
 func NewPeer(t T, nc net.Conn, v packet.Version) *Peer {
 	t.Cleanup(func() { _ = nc.Close() })
-	return &Peer{t: t, nc: nc, scan: packet.NewScanner(make([]byte, 64<<10), 0), version: v}
+	return &Peer{t: t, nc: nc, scan: packet.NewScanner(make([]byte, 64<<10), 0), version: v, Patience: patience}
 }
 
 // Pipe returns a Peer and the other end of its connection.
@@ -64,7 +66,7 @@ func (p *Peer) Send(hexBytes string) {
 // SendBytes writes b.
 func (p *Peer) SendBytes(b []byte) {
 	p.t.Helper()
-	_ = p.nc.SetWriteDeadline(time.Now().Add(patience))
+	_ = p.nc.SetWriteDeadline(time.Now().Add(p.Patience))
 	if _, err := p.nc.Write(b); err != nil {
 		p.t.Fatalf("send % x: %v", b, err)
 	}
@@ -80,8 +82,11 @@ func (p *Peer) Next() packet.Frame {
 	return f
 }
 
+// TryNext is Next for a connection that may end.
+func (p *Peer) TryNext() (packet.Frame, error) { return p.next() }
+
 func (p *Peer) next() (packet.Frame, error) {
-	_ = p.nc.SetReadDeadline(time.Now().Add(patience))
+	_ = p.nc.SetReadDeadline(time.Now().Add(p.Patience))
 	for {
 		f, ok, err := p.scan.Next()
 		if ok || err != nil {
