@@ -61,7 +61,9 @@ func TestKeepAliveUnderTraffic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, peer := start(t, Config{Version: packet.V311, ClientID: "c", KeepAlive: 2 * time.Second}, connack311)
 		last, pings := time.Now(), 0
+		ended := make(chan struct{})
 		go func() {
+			defer close(ended)
 			for {
 				f, err := peer.TryNext()
 				if err != nil {
@@ -80,7 +82,10 @@ func TestKeepAliveUnderTraffic(t *testing.T) {
 		for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) {
 			peer.Send("30 05 0001 61 6869  30 05 0001 61 6869")
 		}
-		if err := c.Err(); err != nil || pings < 10 {
+		err := c.Err()
+		c.Close()
+		<-ended
+		if err != nil || pings < 10 {
 			t.Errorf("%v after %d pings", err, pings)
 		}
 	})
