@@ -79,7 +79,7 @@ func TestKeepAliveUnderTraffic(t *testing.T) {
 				pings++
 			}
 		}()
-		for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(time.Millisecond) {
+		for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(5 * time.Millisecond) {
 			peer.Send("30 05 0001 61 6869  30 05 0001 61 6869")
 		}
 		err := c.Err()
