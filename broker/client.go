@@ -148,6 +148,9 @@ func (c *client) read() error {
 // batch handles every packet of one read.
 func (c *client) batch() error {
 	for {
+		if c.run() {
+			continue
+		}
 		f, ok, err := c.wc.Next()
 		if err != nil || !ok {
 			return err

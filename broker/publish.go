@@ -189,6 +189,17 @@ func (c *client) onAck(f packet.Frame) error {
 		}
 		id, code = c.ackDecoder.PacketID, c.ackDecoder.Code
 	}
+	// Acknowledgements come in runs.
+	for ok := true; ok; id, ok = c.wc.Scanner().NextAck(f.First) {
+		if err := c.acknowledged(t, id, code); err != nil {
+			return err
+		}
+		code = packet.ReasonSuccess
+	}
+	return nil
+}
+
+func (c *client) acknowledged(t packet.Type, id uint16, code packet.ReasonCode) error {
 	if t == packet.PUBREL {
 		c.onPubrel(id)
 		return nil

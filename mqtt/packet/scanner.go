@@ -195,6 +195,17 @@ func (s *Scanner) nextLong(b []byte) (Frame, bool, error) {
 	return Frame{First: first, Body: b[header:size:size]}, true, nil
 }
 
+// Peek returns what is buffered: it ends as a frame does.
+func (s *Scanner) Peek() []byte { return s.buf[s.r:s.w] }
+
+// Skip passes over the first n bytes of Peek, which must be whole packets.
+func (s *Scanner) Skip(n int) {
+	if n < 0 || n > s.w-s.r {
+		panic("packet: Skip by more than what is buffered")
+	}
+	s.r += n
+}
+
 // NextAck is Next for an acknowledgement like the one before: it returns the
 // identifier of the next packet if that is a whole one that starts with first,
 // the first byte of a legal PUBACK, PUBREC, PUBREL or PUBCOMP, and reports

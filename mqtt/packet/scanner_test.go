@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -279,4 +280,86 @@ func TestScannerFlags(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRunsRead: Scanner.NextAck and PublishDecoder.Next take what Next and
+// Decode would, and leave what those would refuse.
+func TestRunsRead(t *testing.T) {
+	var raw []byte
+	for _, s := range []string{
+		"30 05 0001 61 7879", "30 05 0001 61 7a7a", "30 05 0001 61 7879", "30 04 0001 61 78", // the same topic
+		"30 05 0001 62 7879", "30 05 0001 62 7879", "31 05 0001 62 7879", // another one
+		"32 06 0001 62 0001 78", "32 06 0001 62 0002 78", "32 06 0001 62 0003 79", "3a 06 0001 62 0003 79",
+		"40 02 0001", "40 02 0002", "40 02 0003", "50 02 0003", "50 02 0004", "62 02 0004", "62 02 0005",
+		"32 06 0001 62 0004 78", "30 05 0001 61 7879", "30 05 0001 61 7879",
+	} {
+		b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw = append(raw, b...)
+	}
+	for _, tail := range []string{"", "3206000162000078", "40020000", "400200", "300500016178", "3203000162"} {
+		b, _ := hex.DecodeString(tail)
+		all := append(raw[:len(raw):len(raw)], b...)
+		want, wantErr := readAll(all, V311, false)
+		got, gotErr := readAll(all, V311, true)
+		if want != got || fmt.Sprint(wantErr) != fmt.Sprint(gotErr) {
+			t.Errorf("tail %q:\n got %s, %v\nwant %s, %v", tail, got, gotErr, want, wantErr)
+		}
+	}
+}
+
+// readAll says what the PUBLISH and acknowledgement packets of raw hold, read
+// in runs or one by one.
+func readAll(raw []byte, v Version, runs bool) (string, error) {
+	s := NewScanner(append([]byte(nil), raw...), 0)
+	s.Advance(len(raw))
+	var said strings.Builder
+	var d PublishDecoder
+	var p Publish
+	for {
+		f, ok, err := s.Next()
+		if err != nil || !ok {
+			return said.String(), err
+		}
+		switch {
+		case f.Type() == PUBLISH:
+			if err := d.Decode(&p, f, v); err != nil {
+				return said.String(), err
+			}
+			fmt.Fprintf(&said, "%+v\n", p)
+			for runs && d.Next(&p, s) {
+				fmt.Fprintf(&said, "%+v\n", p)
+			}
+		case isAck(f.Type()):
+			var a Ack
+			if err := a.Decode(f, v); err != nil {
+				return said.String(), err
+			}
+			fmt.Fprintf(&said, "%s %d %d\n", a.Type, a.PacketID, a.Code)
+			for runs {
+				id, ok := s.NextAck(f.First)
+				if !ok {
+					break
+				}
+				fmt.Fprintf(&said, "%s %d %d\n", f.Type(), id, 0)
+			}
+		}
+	}
+}
+
+// FuzzRuns is TestRunsRead for any bytes.
+func FuzzRuns(f *testing.F) {
+	f.Add([]byte("\x30\x05\x00\x01axy\x30\x05\x00\x01axy\x30\x05\x00\x01azz"), byte(1))
+	f.Add([]byte("\x32\x07\x00\x01a\x00\x01\x00x\x32\x07\x00\x01a\x00\x02\x00x\x32\x07\x00\x01a\x00\x03\x00x"), byte(2))
+	f.Add([]byte("\x40\x02\x00\x01\x40\x02\x00\x02\x62\x02\x00\x02\x62\x02\x00\x00"), byte(1))
+	f.Fuzz(func(t *testing.T, raw []byte, version byte) {
+		v := V31 + Version(version)%3
+		want, wantErr := readAll(raw, v, false)
+		got, gotErr := readAll(raw, v, true)
+		if want != got || fmt.Sprint(wantErr) != fmt.Sprint(gotErr) {
+			t.Fatalf("\n got %s, %v\nwant %s, %v", got, gotErr, want, wantErr)
+		}
+	})
 }
