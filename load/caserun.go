@@ -15,6 +15,7 @@ type caseRun struct {
 	x       *Executor
 	index   int
 	payload []byte
+	routes  *Routes
 	errs    errorSet
 	begun   bool
 	failed  bool
@@ -26,6 +27,8 @@ type caseRun struct {
 	cpu        result.CPU
 	io         result.IO
 	timeline   []result.Tick
+	period     period
+	deadline   int64 // of a closed loop, on the clock; 0 is none
 	warnings   []result.Warning
 	legs       legs
 	window     int
@@ -34,7 +37,7 @@ type caseRun struct {
 }
 
 func newCaseRun(x *Executor, index int, c *scenarios.Case) *caseRun {
-	return &caseRun{Case: c, x: x, index: index, payload: payloadBytes(c.Payload)}
+	return &caseRun{Case: c, x: x, index: index, payload: payloadBytes(c.Payload), routes: NewRoutes(c, x.cfg.Dial)}
 }
 
 // launch runs one launch and reports it.
@@ -56,17 +59,47 @@ func (c *caseRun) launch(ctx context.Context, n int) error {
 	return err
 }
 
-// iterate runs the warm-up and the actual iterations over connections that are
-// made once, or anew for each.
+// iterate runs what a launch is made of: the windows of an open loop or of
+// those who only listen or stay, or the iterations of a closed loop.
 func (c *caseRun) iterate(ctx context.Context, launch int) error {
+	defer c.endTimeline()
+	if l := &c.Load; len(l.Stages) > 0 || l.PublisherClients() == 0 {
+		began := c.x.clock()
+		s, err := openSession(ctx, c)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		return s.byTheClock(ctx, &iteration{session: s, launch: launch}, began)
+	}
+	return c.closedLoop(ctx, launch)
+}
+
+// byTheClock runs what has no number of messages to end by.
+func (s *session) byTheClock(ctx context.Context, it *iteration, began int64) error {
+	switch {
+	case s.open != nil:
+		return s.open.run(ctx, it)
+	case len(s.inboxes) > 0:
+		return it.listen(ctx)
+	}
+	return it.stay(ctx, began)
+}
+
+// closedLoop runs the warm-up and the actual iterations over connections that
+// are made once, or anew for each.
+func (c *caseRun) closedLoop(ctx context.Context, launch int) error {
 	var s *session
 	defer func() {
 		if s != nil {
 			s.close()
 		}
 	}()
+	if d := c.Load.Duration; d > 0 {
+		c.deadline = c.x.clock() + int64(d)
+	}
 	total := c.Load.Warmup + c.Load.Iterations
-	for i := 0; i < total && ctx.Err() == nil; i++ {
+	for i := 0; i < total && ctx.Err() == nil && !c.expired(c.x.clock()); i++ {
 		if s != nil && c.Load.FreshIterations {
 			s.close()
 			s = nil
@@ -87,6 +120,9 @@ func (c *caseRun) iterate(ctx context.Context, launch int) error {
 	}
 	return nil
 }
+
+// expired reports whether the duration of a closed loop is over.
+func (c *caseRun) expired(now int64) bool { return c.deadline != 0 && now >= c.deadline }
 
 // add takes an iteration that has ended into the case.
 func (c *caseRun) add(it result.Iteration, d result.Delivery) {
@@ -113,7 +149,7 @@ func (c *caseRun) result() *result.Case {
 		Timeline: append([]result.Tick(nil), c.timeline...),
 		Window:   c.window, WindowAsked: c.Load.Inflight, OperationsPerMessage: c.Load.OperationsPerMessage,
 	}
-	r.Delivery.CountsOnly = len(c.payload) < stampSize
+	r.Delivery.CountsOnly = !c.stamped()
 	r.Bottleneck = c.bottleneck(r)
 	if c.untimed > 0 {
 		r.Warnings = append(r.Warnings, result.Warning{
@@ -134,3 +170,6 @@ func (c *caseRun) warn(code, message, hint string) {
 	}
 	c.warnings = append(c.warnings, result.Warning{Code: code, Message: message, Hint: hint})
 }
+
+// stamped reports whether messages carry a stamp.
+func (c *caseRun) stamped() bool { return len(c.payload) >= stampSize && !c.Load.VerifyOff }

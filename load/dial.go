@@ -3,90 +3,118 @@ package load
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// dialer opens one client's connection and remembers how long that took.
-type dialer struct {
-	open       DialFunc
-	url        scenarios.URL
-	source     string
-	conf       *tls.Config // nil for TCP
-	err        error
-	connected  time.Duration // TCP
-	handshaken time.Duration // TLS on top of it; 0 for TCP
+// Routes is what the connections of one case have in common: its targets and
+// source addresses, which take turns, its certificates, which are read once,
+// and its names, which are resolved once.
+type Routes struct {
+	c    *scenarios.Case
+	open DialFunc // nil: this process's network
+
+	mu    sync.Mutex
+	confs map[string]*tls.Config
+	names map[string]*name
 }
 
-// dialer returns the way to the broker for the i-th client: targets and source
-// addresses take turns.
-func (s *session) dialer(i int) *dialer {
-	d := &dialer{open: s.x.cfg.Dial, url: s.Target.URLs[i%len(s.Target.URLs)]}
-	if ips := s.Target.SourceIPs; len(ips) > 0 {
-		d.source = ips[i%len(ips)]
+// NewRoutes returns the routes of a case. open replaces the network; nil is
+// that of this process, with TCP_NODELAY and without the kernel's keep-alive.
+func NewRoutes(c *scenarios.Case, open DialFunc) *Routes { return &Routes{c: c, open: open} }
+
+// Legs are the parts of making one connection. One that there was not is 0: a
+// name is resolved for the first connection only, an address never.
+type Legs struct {
+	DNS, TCP, TLS time.Duration
+	Resumed       bool // the TLS session of an earlier connection was taken up
+}
+
+// Dialer opens one client's connection and remembers how long that took.
+type Dialer struct {
+	URL    scenarios.URL
+	Source string // local address, "" for any
+	Legs   Legs
+
+	routes *Routes
+	conf   *tls.Config // nil for TCP
+	err    error
+}
+
+// Dialer returns the way to the broker for the i-th client, from 0. Targets
+// take turns from client to client, source addresses from round to round of
+// the targets, so that every pair of them is used alike: each pair has local
+// ports of its own.
+func (r *Routes) Dialer(i int) *Dialer {
+	urls, sources := r.c.Target.URLs, r.c.Target.SourceIPs
+	d := &Dialer{routes: r, URL: urls[i%len(urls)]}
+	if len(sources) > 0 {
+		d.Source = sources[i/len(urls)%len(sources)]
 	}
-	if s.Transport == scenarios.TLS || d.url.TLS() {
-		d.conf, d.err = s.tlsConfig(d.url.Host)
+	if r.c.Transport == scenarios.TLS || d.URL.TLS() {
+		d.conf, d.err = r.tlsConfig(d.URL.Host)
 	}
 	return d
 }
 
-// tlsConfig reads the certificates once per session and host.
-func (s *session) tlsConfig(host string) (*tls.Config, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if conf := s.confs[host]; conf != nil {
+// tlsConfig reads the certificates once per case and host.
+func (r *Routes) tlsConfig(host string) (*tls.Config, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if conf := r.confs[host]; conf != nil {
 		return conf, nil
 	}
-	conf, err := s.TLS.ClientConfig(host)
+	conf, err := r.c.TLS.ClientConfig(host)
 	if err == nil {
-		if s.confs == nil {
-			s.confs = make(map[string]*tls.Config)
+		if r.confs == nil {
+			r.confs = make(map[string]*tls.Config)
 		}
-		s.confs[host] = conf
+		r.confs[host] = conf
 	}
 	return conf, err
 }
 
-func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
+// Dial opens the connection. It is a [mqtt.Dialer]. TLS handshakes grow their
+// goroutine's stack: who opens many calls it from goroutines that end soon.
+func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
+	d.Legs = Legs{}
+	nc, err := d.transport(ctx)
+	if err != nil || d.conf == nil {
+		return nc, err
+	}
 	start := time.Now()
-	nc, err := d.open(ctx, "tcp", d.url.Addr(), d.source)
-	if err != nil {
-		return nil, err
-	}
-	d.connected = time.Since(start)
-	if d.conf == nil {
-		return nc, nil
-	}
-	start = time.Now()
 	tc := tls.Client(mqtt.NonBlocking(nc), d.conf)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		_ = nc.Close()
 		return nil, &tlsError{err}
 	}
-	d.handshaken = time.Since(start)
+	d.Legs.TLS = time.Since(start)
+	d.Legs.Resumed = tc.ConnectionState().DidResume
 	return tc, nil
 }
 
-// dialNet is the DialFunc of real runs.
-func dialNet(ctx context.Context, network, address, source string) (net.Conn, error) {
-	var d net.Dialer
-	// Keep-alive probes of the kernel would be traffic that nobody asked for.
-	d.KeepAliveConfig.Enable = false
-	d.KeepAlive = -1
-	if source != "" {
-		ip := net.ParseIP(source)
-		if ip == nil {
-			return nil, fmt.Errorf("source address %q is not an IP address", source)
-		}
-		d.LocalAddr = &net.TCPAddr{IP: ip}
+// transport opens what is below TLS.
+func (d *Dialer) transport(ctx context.Context) (net.Conn, error) {
+	if d.routes.open != nil {
+		start := time.Now()
+		nc, err := d.routes.open(ctx, "tcp", d.URL.Addr(), d.Source)
+		d.Legs.TCP = time.Since(start)
+		return nc, err
 	}
-	return d.DialContext(ctx, network, address)
+	n, took, err := d.routes.resolve(ctx, d.URL.Host)
+	d.Legs.DNS = took
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	nc, err := n.connect(ctx, uint16(d.URL.Port), d.Source)
+	d.Legs.TCP = time.Since(start)
+	return nc, err
 }

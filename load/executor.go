@@ -12,6 +12,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -30,6 +31,8 @@ type Config struct {
 	Dial DialFunc
 	// Clock returns monotonic nanoseconds; nil is the process's own clock.
 	Clock func() int64
+	// Waiter makes what paces an open loop; nil is pace.New.
+	Waiter func() *pace.Waiter
 	// CPU returns the process's CPU time so far; nil asks the system.
 	CPU func() (user, system time.Duration)
 	// Observer is told how the run goes; nil is nobody.
@@ -76,8 +79,8 @@ func New(cfg Config) *Executor {
 		base := time.Now()
 		x.clock = func() int64 { return int64(time.Since(base)) }
 	}
-	if x.cfg.Dial == nil {
-		x.cfg.Dial = dialNet
+	if x.cfg.Waiter == nil {
+		x.cfg.Waiter = pace.New
 	}
 	if x.cfg.CPU == nil {
 		x.cfg.CPU = cpuTime

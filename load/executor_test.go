@@ -24,10 +24,10 @@ func testCase(qos byte, payload int, v packet.Version) scenarios.Case {
 		ID: fmt.Sprintf("qos=%d/payload=%d/protocol=%s", qos, payload, v), QoS: qos, Protocol: v,
 		Payload: scenarios.Payload{Size: payload}, Transport: scenarios.TCP,
 		Load: scenarios.Load{
-			Shape: scenarios.Pairs, Pairs: 1, Inflight: 100, Messages: 1000, Launches: 1, Warmup: 1, Iterations: 3,
+			Shape: scenarios.Pairs, Topics: 1, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 1, Inflight: 100, Messages: 1000, Launches: 1, Warmup: 1, Iterations: 3,
 			MinTime: 250 * time.Millisecond, Drain: 5 * time.Second, OperationsPerMessage: 1,
 		},
-		Clients: scenarios.Clients{Topic: "t/%r/%i", ClientID: "c%r%i", CleanStart: true, KeepAlive: time.Minute},
+		Clients: scenarios.Clients{Topic: "t/%r/%i", ClientID: "c%r%i", CleanStart: true, KeepAlive: time.Minute, StartNumber: 1},
 	}
 }
 
@@ -75,7 +75,7 @@ func TestMatrix(t *testing.T) {
 			for _, payload := range []int{0, 7, 8, 10, 8192} {
 				for _, v := range []packet.Version{packet.V31, packet.V311, packet.V5} {
 					c := testCase(qos, payload, v)
-					c.Load.Shape, c.Load.Pairs = shape, 2
+					c.Load.Shape, c.Load.Topics = shape, 2
 					cases = append(cases, c)
 				}
 			}
@@ -195,7 +195,7 @@ func TestClosedPort(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	c := testCase(0, 10, packet.V311)
-	c.Load.Pairs = 3
+	c.Load.Topics = 3
 	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "127.0.0.1", Port: port}}
 	results, err := load.New(load.Config{RunID: "r1"}).Run(t.Context(), []scenarios.Case{c})
 	want := fmt.Sprintf("qos=0/payload=10/protocol=3.1.1: connect mqtt://127.0.0.1:%d: connection refused", port)

@@ -232,7 +232,7 @@ func TestHangup(t *testing.T) {
 			}
 			return false
 		}}
-		r, err := against(t, f, func(c *scenarios.Case) { c.Load.Pairs, c.Load.Messages, c.Load.Iterations = 4, 4000, 2 })
+		r, err := against(t, f, func(c *scenarios.Case) { c.Load.Topics, c.Load.Messages, c.Load.Iterations = 4, 4000, 2 })
 		if err != nil {
 			t.Fatal(err)
 		}

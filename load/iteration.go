@@ -10,15 +10,16 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// iteration is one timed stretch of work over a session's streams.
+// iteration is one timed stretch of work over a session's flows.
 type iteration struct {
 	*session
 	launch int
 	stage  string
 	index  int
 	start  int64
-	left   atomic.Int64  // streams that have not ended
+	left   atomic.Int64  // publishers that have not ended
 	done   chan struct{} // closed when none is left
+	seen   totals        // what the timeline has
 }
 
 // endless stands for a number of messages that only time ends.
@@ -28,7 +29,7 @@ const endless = math.MaxInt64 / 4
 // enough to warm up, and a matrix of many cells ends sooner.
 const warmupShare = 0.4
 
-func (it *iteration) streamEnded() {
+func (it *iteration) publisherEnded() {
 	if it.left.Add(-1) == 0 {
 		close(it.done)
 	}
@@ -37,58 +38,60 @@ func (it *iteration) streamEnded() {
 // run sends, waits until everything has come back or nothing moves any more,
 // and accounts. Only what makes going on pointless is an error.
 func (it *iteration) run(ctx context.Context) error {
-	streams := it.alive()
-	if len(streams) == 0 {
+	publishers := it.alive()
+	if len(publishers) == 0 {
 		return ErrAllLost
 	}
 	new(legs).drain(it.shards) // what came between iterations belongs to none
-	it.done = make(chan struct{})
-	it.left.Store(int64(len(streams)))
 	before := it.usage()
-	it.start = it.x.clock()
-	it.share(streams)
-	for _, s := range streams {
-		s.pump()
+	it.begin(publishers)
+	it.share(publishers)
+	for _, p := range publishers {
+		if p.heard {
+			p.pump()
+		} else {
+			go p.pump() // nothing but the end of the iteration may stop it
+		}
 	}
-	stalled := it.wait(ctx, streams)
+	stalled := it.wait(ctx, publishers)
 	end := it.x.clock()
 	r := result.Iteration{
 		Launch: it.launch, Stage: it.stage, Index: it.index,
 		StartNS: it.start - it.caseRun.start, ElapsedNS: end - it.start, Stalled: stalled,
 	}
-	if last := it.lastProgress(streams); stalled && last > it.start {
+	if last := it.lastProgress(publishers); stalled && last > it.start {
 		r.ElapsedNS = last - it.start
 	}
-	it.account(streams, &r, before)
+	it.account(publishers, &r, before)
 	return it.verdict(ctx, r)
 }
 
-// alive are the streams whose connections both stand.
-func (it *iteration) alive() []*stream {
-	var out []*stream
-	for _, s := range it.streams {
-		if !s.dead.Load() {
-			out = append(out, s)
-		}
+// begin starts the clock for the publishers.
+func (it *iteration) begin(publishers []*publisher) {
+	it.done = make(chan struct{})
+	it.left.Store(int64(len(publishers)))
+	for _, in := range it.inboxes {
+		in.begin()
 	}
-	return out
+	it.start = it.x.clock()
+	it.timelineStart()
 }
 
-// share gives every stream its part of the iteration's messages, or of its time.
-func (it *iteration) share(streams []*stream) {
+// share gives every publisher its part of the iteration's messages, or of its time.
+func (it *iteration) share(publishers []*publisher) {
 	n := it.Load.Messages
 	if n == 0 {
 		least := it.Load.MinTime
 		if it.stage == result.StageWarmup {
 			least = time.Duration(float64(least) * warmupShare)
 		}
-		for _, s := range streams {
-			s.begin(it, endless, it.start+int64(least))
+		for _, p := range publishers {
+			p.begin(it, endless, it.start+int64(least))
 		}
 		return
 	}
-	for i, s := range streams {
-		s.begin(it, part(n, i, len(streams)), 0)
+	for i, p := range publishers {
+		p.begin(it, part(n, i, len(publishers)), 0)
 	}
 }
 
@@ -101,9 +104,9 @@ func part(n int64, i, k int) int64 {
 	return p
 }
 
-// wait blocks until the streams have ended. It reports true when nothing moved
-// for the drain time, and the iteration was given up.
-func (it *iteration) wait(ctx context.Context, streams []*stream) (stalled bool) {
+// wait blocks until the publishers have ended. It reports true when nothing
+// moved for the drain time, and the iteration was given up.
+func (it *iteration) wait(ctx context.Context, publishers []*publisher) (stalled bool) {
 	drain := it.Load.Drain
 	tick := time.NewTicker(max(drain/20, time.Millisecond))
 	defer tick.Stop()
@@ -115,16 +118,19 @@ func (it *iteration) wait(ctx context.Context, streams []*stream) (stalled bool)
 			return false
 		case <-cancelled:
 			cancelled = nil
-			for _, s := range streams {
-				s.halt.Store(true)
-				s.pump()
-			}
+			it.halt(publishers)
 		case <-tick.C:
-			if m := progress(streams); m != moved {
-				moved, last = m, it.x.clock()
-			} else if it.x.clock()-last >= int64(drain) {
-				for _, s := range streams {
-					s.giveUp()
+			all := it.totals(publishers)
+			now := it.x.clock()
+			it.advance(now, all)
+			if it.expired(now) {
+				it.halt(publishers)
+			}
+			if m := all.sent + all.received + all.acked + nacked(publishers); m != moved {
+				moved, last = m, now
+			} else if now-last >= int64(drain) {
+				for _, p := range publishers {
+					p.giveUp()
 				}
 				return true
 			}
@@ -132,55 +138,52 @@ func (it *iteration) wait(ctx context.Context, streams []*stream) (stalled bool)
 	}
 }
 
-func progress(streams []*stream) (n int64) {
-	for _, s := range streams {
-		n += int64(s.sent.Load()) + s.delivered.Load() + s.acked.Load() + s.nacked.Load()
+// halt stops the sending.
+func (it *iteration) halt(publishers []*publisher) {
+	for _, p := range publishers {
+		p.halt.Store(true)
+		p.pump()
+	}
+}
+
+func nacked(publishers []*publisher) (n int64) {
+	for _, p := range publishers {
+		n += p.nacked.Load()
 	}
 	return n
 }
 
-func (it *iteration) lastProgress(streams []*stream) int64 {
+func (it *iteration) lastProgress(publishers []*publisher) int64 {
 	last := it.start
-	for _, s := range streams {
-		last = max(last, s.lastAt.Load())
+	for _, p := range publishers {
+		last = max(last, p.lastAt.Load())
 	}
 	return last
 }
 
 // account turns the iteration into numbers and gives them to the case.
-func (it *iteration) account(streams []*stream, r *result.Iteration, before usage) {
+func (it *iteration) account(publishers []*publisher, r *result.Iteration, before usage) {
 	var d result.Delivery
 	var untimed int64
-	for _, s := range streams {
-		untimed += s.account(&d, r)
+	measured := it.stage == result.StageActual
+	for _, p := range publishers {
+		untimed += p.account(&d, r, measured)
+	}
+	for _, in := range it.inboxes {
+		in.account(&d, r)
 	}
 	d.Scheduled = d.Sent
-	if n := it.Load.Messages; n > 0 {
+	if n := it.Load.Messages; n > 0 && !it.expired(it.x.clock()) {
 		d.Scheduled = max(n, d.Sent)
 	}
 	d.Unsent = d.Scheduled - d.Sent
-	r.Operations = r.Received * int64(it.Load.OperationsPerMessage)
-	if it.stage == result.StageActual {
+	r.Operations = r.Requests * int64(it.Load.OperationsPerMessage)
+	if measured {
 		it.used(before, it.usage())
 		it.untimed += untimed
-		it.tick(r)
+		it.advance(it.x.clock(), it.totals(publishers))
 	}
 	it.add(*r, d)
-}
-
-// tick puts the iteration on the case's timeline.
-func (it *iteration) tick(r *result.Iteration) {
-	t := result.Tick{TNS: r.StartNS, Sent: r.Sent, Received: r.Received}
-	var l legs
-	l.drain(it.shards)
-	if h := l.e2e.hist; h != nil {
-		p := h.ValueAtQuantile(99)
-		t.P99NS = &p
-	}
-	it.legs.e2e.take(&l.e2e)
-	it.legs.ack.take(&l.ack)
-	it.legs.pubrec.take(&l.pubrec)
-	it.timeline = append(it.timeline, t)
 }
 
 // usage is what the process and the session's connections have used so far.
@@ -219,7 +222,7 @@ func (it *iteration) verdict(ctx context.Context, r result.Iteration) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if r.Received > 0 || r.Sent == 0 && !r.Stalled {
+	if r.Requests > 0 || r.Received > 0 || r.Sent == 0 && !r.Stalled {
 		return nil
 	}
 	switch {

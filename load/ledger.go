@@ -2,31 +2,55 @@ package load
 
 import "github.com/mqttload/mqttload/result"
 
-// ledger accounts for every delivery of one stream to one subscriber. It
-// remembers, in a bitmap of fixed size, which of the latest sequence numbers
-// are missing; what falls out of it unseen stays lost. One goroutine at a time.
+// ledger accounts for every delivery of one flow to one receiver. It remembers
+// in a bitmap of fixed size which of the latest sequence numbers are missing;
+// what falls out of it unseen stays lost. The bitmap is there only once a
+// number has been missing. One goroutine at a time.
 type ledger struct {
-	base    uint64 // first sequence number of this iteration: what is below came late
-	next    uint64 // one above the highest seen
-	missing []uint64
-	gaps    bool // a bit of missing has been set in this iteration
+	base     uint64 // first sequence number of this iteration: what is below came late
+	measured uint64 // open loop: what is below was sent to warm up, and counts apart
+	next     uint64 // one above the highest seen
+	size     uint64 // numbers remembered, a power of two of at least 1,024
+	missing  []uint64
+	gaps     bool // a bit of missing has been set in this iteration
+	// unordered is set where several members of a shared group are one receiver:
+	// between them there is no order to break.
+	unordered bool
 
-	delivered, duplicated, reordered, corrupted, foreign, late int64
-
-	untimed int64 // delivered so late that the time of sending is forgotten
+	counts
+	warm counts
+	lost span // numbers that fell out of the bitmap unseen
 }
 
-// newLedger remembers the latest 4 x window sequence numbers, a power of two
-// of at least 1,024.
+// counts are what a ledger knows of one stretch of a flow.
+type counts struct {
+	delivered, duplicated, flagged, reordered, corrupted, late int64
+	// untimed were delivered so late that the time of sending is forgotten.
+	untimed int64
+}
+
+// span is the lowest and the highest of a set of sequence numbers.
+type span struct {
+	any         bool
+	first, last uint64
+}
+
+func (s *span) add(seq uint64) {
+	if !s.any {
+		*s = span{true, seq, seq}
+		return
+	}
+	s.first, s.last = min(s.first, seq), max(s.last, seq)
+}
+
+// newLedger remembers at least the latest 4 x window sequence numbers.
 func newLedger(window int) ledger {
-	n := 1024
-	for n < 4*window {
+	n := uint64(1024)
+	for n < 4*uint64(window) {
 		n *= 2
 	}
-	return ledger{missing: make([]uint64, n/64)}
+	return ledger{size: n}
 }
-
-func (l *ledger) size() uint64 { return uint64(len(l.missing)) * 64 }
 
 func (l *ledger) word(seq uint64) (*uint64, uint64) {
 	return &l.missing[seq/64&uint64(len(l.missing)-1)], 1 << (seq % 64)
@@ -38,18 +62,19 @@ func (l *ledger) begin(seq uint64) {
 	if l.gaps {
 		clear(missing)
 	}
-	*l = ledger{base: seq, next: seq, missing: missing}
+	*l = ledger{base: seq, next: seq, size: l.size, missing: missing, unordered: l.unordered}
 }
+
+// swap exchanges the counts of the measured messages with those of the warm-up.
+func (l *ledger) swap() { l.counts, l.warm = l.warm, l.counts }
 
 // arrive records the delivery of seq and reports whether it is the first one
 // in time, the one that counts for latency.
 func (l *ledger) arrive(seq uint64) bool {
 	switch {
 	case seq == l.next:
-		// A lap ago the same bit stood for a number that is out of reach now.
 		if l.gaps {
-			w, b := l.word(seq)
-			*w &^= b
+			l.forget(seq, seq)
 		}
 		l.next++
 		l.delivered++
@@ -65,27 +90,51 @@ func (l *ledger) arrive(seq uint64) bool {
 	return l.arriveAgain(seq)
 }
 
+// forget clears the bit of seq. If it was set it stood for a number one lap or
+// more below that is out of reach now, the latest of its kind below next.
+func (l *ledger) forget(seq, next uint64) {
+	w, b := l.word(seq)
+	if *w&b != 0 {
+		*w &^= b
+		l.lost.add(next - 1 - (next-1-seq)&(l.size-1))
+	}
+}
+
 // skipTo marks everything from next up to seq as missing.
 func (l *ledger) skipTo(seq uint64) {
-	from := l.next
+	if l.missing == nil {
+		l.missing = make([]uint64, l.size/64)
+	}
 	l.gaps = true
-	if seq-from > l.size() {
-		from = seq - l.size()
+	from, next := l.next, l.next
+	if seq-from > l.size {
+		from = seq - l.size
+		l.lost.add(next)
+		l.lost.add(from - 1)
 	}
 	for ; from < seq; from++ {
+		l.forget(from, next)
 		w, b := l.word(from)
 		*w |= b
 	}
-	w, b := l.word(seq)
-	*w &^= b
+	if seq-next < l.size {
+		l.forget(seq, next)
+	} else {
+		// The bit of seq has just been set for the number one lap below.
+		l.forget(seq, seq)
+	}
 	l.next = seq + 1
 }
 
 // arriveAgain is a number below next: late in order, or seen before.
 func (l *ledger) arriveAgain(seq uint64) bool {
-	if l.next-seq > l.size() {
+	if l.next-seq > l.size {
 		// Too old to know; it was counted as missing or as delivered.
 		l.late++
+		return false
+	}
+	if l.missing == nil {
+		l.duplicated++
 		return false
 	}
 	w, b := l.word(seq)
@@ -95,31 +144,57 @@ func (l *ledger) arriveAgain(seq uint64) bool {
 	}
 	*w &^= b
 	l.delivered++
-	l.reordered++
+	if !l.unordered {
+		l.reordered++
+	}
 	return true
 }
 
 // count records a delivery without a stamp: the n-th to come is taken for the
-// n-th sent, so that only totals can be known.
-func (l *ledger) count(sent uint64) {
+// n-th sent, so that only totals can be known. It reports false where as many
+// have come as were sent.
+func (l *ledger) count(sent uint64) bool {
 	if l.next < sent {
 		l.next++
 		l.delivered++
-		return
+		return true
 	}
-	l.duplicated++
+	return false
+}
+
+// missed returns the lowest and the highest number that has not come, of those
+// from the first that counts up to end, which were all sent.
+func (l *ledger) missed(end uint64) span {
+	low := max(l.base, l.measured)
+	var s span
+	if l.lost.any && l.lost.last >= low {
+		s.add(max(l.lost.first, low))
+		s.add(l.lost.last)
+	}
+	if l.gaps {
+		for seq := max(low, l.next-min(l.next, l.size)); seq < l.next; seq++ {
+			if w, b := l.word(seq); *w&b != 0 {
+				s.add(seq)
+			}
+		}
+	}
+	if l.next < end {
+		s.add(max(l.next, low))
+		s.add(end - 1)
+	}
+	return s
 }
 
 // add puts the iteration's deliveries into d, of which sent messages were
 // expected here.
-func (l *ledger) add(d *result.Delivery, sent int64) {
+func (c *counts) add(d *result.Delivery, sent int64) {
 	d.Expected += sent
-	d.Received += l.delivered + l.duplicated
-	d.Delivered += l.delivered
-	d.Lost += sent - l.delivered
-	d.Duplicated += l.duplicated
-	d.Reordered += l.reordered
-	d.Corrupted += l.corrupted
-	d.Foreign += l.foreign
-	d.Late += l.late
+	d.Received += c.delivered + c.duplicated
+	d.Delivered += c.delivered
+	d.Lost += sent - c.delivered
+	d.Duplicated += c.duplicated
+	d.Redelivered += c.flagged
+	d.Reordered += c.reordered
+	d.Corrupted += c.corrupted
+	d.Late += c.late
 }

@@ -5,30 +5,32 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// member is one connection of a session: the publisher of a stream, its
-// subscriber, or both.
+// member is one connection of a session: a publisher, a subscriber, both, or
+// one that only stays.
 type member struct {
 	session *session
 	shard   *shard
 	client  *mqtt.Client
-	pub     *stream // nil unless it publishes
-	sub     *stream // nil unless it subscribes
-	now     int64   // of this read batch
+	pub     *publisher // nil unless it publishes
+	sub     *inbox     // nil unless it subscribes
+	now     int64      // of this read batch
+	pumps   []*publisher
 }
 
 // BatchStart reads the clock, once for everything that this read has brought.
 func (m *member) BatchStart() {
 	m.now = m.session.x.clock()
 	m.shard.mu.Lock()
+	if m.sub != nil {
+		m.sub.serial++
+		m.sub.touched = m.sub.touched[:0]
+	}
 }
 
 // Message accounts for a delivery.
 func (m *member) Message(p *packet.Publish) {
-	if m.sub == nil {
-		return
-	}
-	if sentAt, ok := m.sub.deliver(p); ok {
-		m.shard.e2e.add(m.now - sentAt)
+	if m.sub != nil {
+		m.sub.deliver(p, m.now)
 	}
 }
 
@@ -37,11 +39,15 @@ func (m *member) Acks(acks []mqtt.Ack) {
 	if m.pub == nil {
 		return
 	}
-	var acked, nacked int64
+	var acked, nacked, warm int64
 	began := m.pub.began.Load()
 	for i := range acks {
 		a := &acks[i]
 		switch {
+		case a.Stamp == warmStamp:
+			if a.Done {
+				warm++
+			}
 		case a.Stamp < began: // of an iteration that was given up
 		case !a.Done:
 			m.shard.pubrec.add(m.now - a.Stamp)
@@ -55,23 +61,42 @@ func (m *member) Acks(acks []mqtt.Ack) {
 	}
 	m.pub.acked.Add(acked)
 	m.pub.nacked.Add(nacked)
+	if warm > 0 {
+		m.pub.warmAcked.Add(warm)
+	}
+	m.pub.lastAt.Store(m.now)
 }
 
-// BatchEnd lets the streams go on with what the batch has set free.
+// BatchEnd lets the publishers go on with what the batch has set free.
 func (m *member) BatchEnd() {
 	m.shard.flush()
-	if s := m.sub; s != nil {
-		s.high.Store(s.ledger.next)
-		s.delivered.Store(s.ledger.delivered)
-		s.lastAt.Store(m.now)
+	m.pumps = m.pumps[:0]
+	if m.sub != nil {
+		m.sub.tell(m.now)
+		m.wake()
 	}
 	m.shard.mu.Unlock()
 	if m.pub != nil {
-		m.pub.lastAt.Store(m.now)
 		m.pub.pump()
 	}
-	if m.sub != nil && m.sub != m.pub {
-		m.sub.pump()
+	for _, p := range m.pumps {
+		p.pump()
+	}
+}
+
+// wake notes whose window may have moved: those of the receipts that were the
+// slowest, and all where everything is sent. The lock is held.
+func (m *member) wake() {
+	for _, r := range m.sub.touched {
+		f := r.flow
+		p := f.pub
+		waits := p.open == nil && (len(f.receipts) == 1 || f.slowest.Load() == r.index)
+		if !waits && !p.ending.Load() {
+			continue
+		}
+		if n := len(m.pumps); p != m.pub && (n == 0 || m.pumps[n-1] != p) {
+			m.pumps = append(m.pumps, p)
+		}
 	}
 }
 
@@ -82,16 +107,17 @@ func (m *member) Room() {
 	}
 }
 
-// Closed ends the streams of a connection that was lost.
+// Closed ends what a connection that was lost has carried.
 func (m *member) Closed(err error) {
 	if m.session.closing.Load() {
 		return
 	}
 	m.session.lost(err)
-	for _, s := range []*stream{m.pub, m.sub} {
-		if s != nil {
-			s.dead.Store(true)
-			s.pump()
-		}
+	if m.pub != nil {
+		m.pub.dead.Store(true)
+		m.pub.pump()
+	}
+	if m.sub != nil && m.sub.lose() {
+		m.session.bereave(m.sub)
 	}
 }

@@ -16,6 +16,9 @@ type shard struct {
 	e2e    runLength
 	ack    runLength
 	pubrec runLength
+	// Of open loops.
+	service runLength
+	lag     runLength
 }
 
 // leg is one kind of latency: a histogram, and how many of its values were
@@ -89,12 +92,15 @@ func (s *shard) flush() {
 	s.e2e.flush()
 	s.ack.flush()
 	s.pubrec.flush()
+	s.service.flush()
+	s.lag.flush()
 }
 
 // legs are all latencies of a case.
 type legs struct {
-	e2e, ack, pubrec                    leg
-	connect, handshake, connack, suback leg
+	e2e, service, lag, ack, pubrec leg
+	dns, connect                   leg
+	handshake, connack, suback     leg
 }
 
 // drain moves what the shards hold into l.
@@ -105,14 +111,25 @@ func (l *legs) drain(shards []*shard) {
 		l.e2e.take(&s.e2e.leg)
 		l.ack.take(&s.ack.leg)
 		l.pubrec.take(&s.pubrec.leg)
+		l.service.take(&s.service.leg)
+		l.lag.take(&s.lag.leg)
 		s.mu.Unlock()
 	}
 }
 
+// take moves what src holds of messages into l.
+func (l *legs) take(src *legs) {
+	l.e2e.take(&src.e2e)
+	l.ack.take(&src.ack)
+	l.pubrec.take(&src.pubrec)
+	l.service.take(&src.service)
+	l.lag.take(&src.lag)
+}
+
 func (l *legs) latency() result.Latency {
 	return result.Latency{
-		EndToEnd: l.e2e.result(), Ack: l.ack.result(), Pubrec: l.pubrec.result(),
-		Connect: l.connect.result(), TLSHandshake: l.handshake.result(),
+		EndToEnd: l.e2e.result(), Service: l.service.result(), SendLag: l.lag.result(), Ack: l.ack.result(), Pubrec: l.pubrec.result(),
+		DNS: l.dns.result(), Connect: l.connect.result(), TLSHandshake: l.handshake.result(),
 		Connack: l.connack.result(), Subscribe: l.suback.result(),
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"runtime"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,17 +18,18 @@ import (
 )
 
 // session is the connections of a launch, or of one iteration where each gets
-// fresh ones: for every topic a publisher and a subscriber, or one connection
-// that is both.
+// fresh ones, and what they carry.
 type session struct {
 	*caseRun
-	members []*member
-	streams []*stream
-	shards  []*shard
-	closing atomic.Bool // connections end because this side wants them to
+	members    []*member
+	publishers []*publisher
+	inboxes    []*inbox
+	flows      []*flow // by stream number
+	shards     []*shard
+	open       *openLoop   // nil in a closed loop
+	closing    atomic.Bool // connections end because this side wants them to
 
 	mu        sync.Mutex // guards what connecting and losing connections count
-	confs     map[string]*tls.Config
 	connected atomic.Int64
 	failed    atomic.Int64
 }
@@ -39,75 +39,18 @@ type session struct {
 const dialParallel = 64
 
 // openSession connects and subscribes everybody; nothing is published before
-// every SUBACK has come. It fails when no stream can run.
+// every SUBACK has come. It fails when nothing can run.
 func openSession(ctx context.Context, c *caseRun) (*session, error) {
 	s := &session{caseRun: c}
 	s.x.serial++
-	s.plan()
+	if err := s.plan(); err != nil {
+		return nil, err
+	}
 	if err := s.connectAll(ctx); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
-}
-
-// plan makes the members and streams.
-func (s *session) plan() {
-	pairs := s.Load.Pairs
-	perPair := 2
-	if s.Load.Shape == scenarios.Loopback {
-		perPair = 1
-	}
-	s.shards = make([]*shard, min(perPair*pairs, 4*runtime.GOMAXPROCS(0)))
-	for i := range s.shards {
-		s.shards[i] = new(shard)
-	}
-	tag := newTag(s.x.cfg.RunID, s.x.serial)
-	for i := range pairs {
-		publisher := perPair*i + perPair - 1
-		vars := s.vars(publisher)
-		vars.I, vars.R = i+1, s.topicRun()
-		topic := scenarios.Expand(s.Clients.Topic, vars)
-		st := newStream(s.caseRun, tag, i, topic)
-		s.streams = append(s.streams, st)
-		if perPair == 1 {
-			s.addMember(st, st)
-		} else {
-			s.addMember(nil, st)
-			s.addMember(st, nil)
-		}
-	}
-}
-
-// topicRun is the run id in topics. Where every iteration gets fresh
-// connections it gets a topic of its own as well, of the same length.
-func (s *session) topicRun() string {
-	id := s.x.cfg.RunID
-	if !s.Load.FreshIterations {
-		return id
-	}
-	serial := strconv.FormatInt(int64(s.x.serial), 36)
-	if len(serial) >= len(id) {
-		return serial
-	}
-	return id[:len(id)-len(serial)] + serial
-}
-
-// vars are the values of the variables of the i-th client.
-func (s *session) vars(i int) scenarios.Vars {
-	v := scenarios.Vars{I: i + 1, R: s.x.cfg.RunID}
-	v.U = scenarios.Expand(s.Clients.Username, v)
-	v.C = scenarios.Expand(s.Clients.ClientID, v)
-	v.U = scenarios.Expand(s.Clients.Username, v) // it may hold the client id
-	return v
-}
-
-func (s *session) addMember(pub, sub *stream) {
-	m := &member{session: s, pub: pub, sub: sub, shard: s.shards[len(s.members)%len(s.shards)]}
-	if sub != nil {
-		sub.subShard = m.shard
-	}
-	s.members = append(s.members, m)
 }
 
 func (s *session) connectAll(ctx context.Context) error {
@@ -142,10 +85,10 @@ func (s *session) connectAll(ctx context.Context) error {
 // come about. A thousand more would only wait for the same timeout.
 func (s *session) hopeless() bool { return s.connected.Load() == 0 && s.failed.Load() >= dialParallel }
 
-// judge counts the connections; a stream without both ends is dead.
+// judge counts the connections, and fails where nothing can run with those
+// that there are.
 func (s *session) judge(ctx context.Context, errs []error) error {
 	var first error
-	alive := len(s.streams)
 	for i, err := range errs {
 		s.clients.Planned++
 		if err == nil {
@@ -157,13 +100,13 @@ func (s *session) judge(ctx context.Context, errs []error) error {
 		} else if err != errNotTried && !interrupted(ctx, err) {
 			s.errs.add(kindOf(err), reasonOf(err), err.Error())
 		}
-		for _, st := range []*stream{s.members[i].pub, s.members[i].sub} {
-			if st != nil && !st.dead.Swap(true) {
-				alive--
-			}
-		}
+		s.members[i].absent()
 	}
-	if first == nil || alive == 0 || interrupted(ctx, first) {
+	if first == nil {
+		return nil
+	}
+	s.prune()
+	if !s.usable() || interrupted(ctx, first) {
 		return first
 	}
 	s.errs.add(kindOf(first), reasonOf(first), first.Error())
@@ -183,10 +126,10 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errConnectTimeout)
 	defer cancel()
-	d := s.dialer(i)
+	d := s.routes.Dialer(i)
 	client, err := mqtt.Connect(ctx, s.clientConfig(i, m, d))
 	if err != nil {
-		return &connectError{d.url.String(), d.conf != nil, err}
+		return &connectError{d.URL.String(), d.conf != nil, err}
 	}
 	m.client = client
 	s.learn(client, d)
@@ -201,11 +144,11 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 	return nil
 }
 
-func (s *session) clientConfig(i int, m *member, d *dialer) mqtt.Config {
+func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
 	c := &s.Clients
 	vars := s.vars(i)
 	cfg := mqtt.Config{
-		Dial: d.dial, Version: s.Protocol, ClientID: vars.C, CleanStart: c.CleanStart, KeepAlive: c.KeepAlive,
+		Dial: d.Dial, Version: s.Protocol, ClientID: vars.C, CleanStart: c.CleanStart, KeepAlive: c.KeepAlive,
 		HasUsername: c.HasUsername, HasPassword: c.HasPassword,
 		Inflight: s.Load.Inflight, Handler: m, Sweeper: s.x.sweeper,
 	}
@@ -215,7 +158,7 @@ func (s *session) clientConfig(i int, m *member, d *dialer) mqtt.Config {
 	if c.HasPassword {
 		cfg.Password = []byte(scenarios.Expand(c.Password, vars))
 	}
-	if u := d.url; u.HasUsername && !c.HasUsername {
+	if u := d.URL; u.HasUsername && !c.HasUsername {
 		cfg.HasUsername, cfg.Username = true, u.Username
 		cfg.HasPassword, cfg.Password = u.HasPassword, []byte(scenarios.Expand(u.Password, vars))
 	}
@@ -226,26 +169,49 @@ func (s *session) clientConfig(i int, m *member, d *dialer) mqtt.Config {
 	return cfg
 }
 
-func (s *session) subscribe(ctx context.Context, m *member) error {
-	start := time.Now()
-	filter := string(m.sub.topic)
-	codes, err := m.client.Subscribe(ctx, []packet.Subscription{{Filter: filter, QoS: s.QoS}}, packet.Properties{})
-	if err != nil {
-		return err
+func willOf(w *scenarios.Will, vars scenarios.Vars, v packet.Version) *packet.Will {
+	out := &packet.Will{
+		Topic: scenarios.Expand(w.Topic, vars), Payload: []byte(scenarios.Expand(w.Payload, vars)), QoS: w.QoS, Retain: w.Retain,
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.legs.suback.record(int64(time.Since(start)), 1)
-	if granted := byte(codes[0]); granted < s.QoS {
-		s.warn("granted-qos", fmt.Sprintf("the broker granted QoS %d of %d: messages arrive at QoS %d", granted, s.QoS, granted),
-			"loss between the broker and the subscriber is legal at QoS 0")
+	if v == packet.V5 && w.Delay > 0 {
+		secs := uint32(w.Delay / time.Second)
+		out.Properties.WillDelay = &secs
+	}
+	return out
+}
+
+// filtersPerPacket bounds a SUBSCRIBE packet: brokers have limits.
+const filtersPerPacket = 100
+
+func (s *session) subscribe(ctx context.Context, m *member) error {
+	for filters := range slices.Chunk(m.sub.filters, filtersPerPacket) {
+		var subs []packet.Subscription
+		for _, f := range filters {
+			subs = append(subs, packet.Subscription{Filter: f, QoS: s.QoS})
+		}
+		start := time.Now()
+		codes, err := m.client.Subscribe(ctx, subs, packet.Properties{})
+		if err != nil {
+			return err
+		}
+		s.subscribed(time.Since(start), codes)
 	}
 	return nil
 }
 
-// prepare encodes the publisher's message once.
+func (s *session) subscribed(took time.Duration, codes []packet.ReasonCode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.legs.suback.record(int64(took), 1)
+	if granted := byte(slices.Min(codes)); granted < s.QoS {
+		s.warn("granted-qos", fmt.Sprintf("the broker granted QoS %d of %d: messages arrive at QoS %d", granted, s.QoS, granted),
+			"loss between the broker and the subscriber is legal at QoS 0")
+	}
+}
+
+// prepare encodes the publisher's message to each of its topics once.
 func (s *session) prepare(m *member) error {
-	p := packet.Publish{QoS: s.QoS, Retain: s.Clients.Retain, Topic: m.pub.topic, Payload: m.pub.payload, PacketID: 1}
+	p := packet.Publish{QoS: s.QoS, Retain: s.Clients.Retain, Payload: s.payload, PacketID: 1}
 	if s.QoS == 0 {
 		p.PacketID = 0
 	}
@@ -254,25 +220,32 @@ func (s *session) prepare(m *member) error {
 			return err
 		}
 	}
-	t, err := m.client.Template(&p)
-	if err != nil {
-		return err
+	for _, f := range m.pub.flows {
+		p.Topic = f.topic
+		t, err := m.client.Template(&p)
+		if err != nil {
+			return err
+		}
+		f.tmpl = t
 	}
-	m.pub.client, m.pub.tmpl = m.client, t
+	m.pub.client = m.client
 	m.pub.window = uint64(s.granted(m.client))
 	return nil
 }
 
 // learn takes what one connection has to tell into the case, and the first
 // connection of the run into the report's target.
-func (s *session) learn(c *mqtt.Client, d *dialer) {
+func (s *session) learn(c *mqtt.Client, d *Dialer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, connack := c.Timing()
-	s.legs.connect.record(int64(d.connected), 1)
+	if d.Legs.DNS > 0 {
+		s.legs.dns.record(int64(d.Legs.DNS), 1)
+	}
+	s.legs.connect.record(int64(d.Legs.TCP), 1)
 	s.legs.connack.record(int64(connack), 1)
-	if d.handshaken > 0 {
-		s.legs.handshake.record(int64(d.handshaken), 1)
+	if d.Legs.TLS > 0 {
+		s.legs.handshake.record(int64(d.Legs.TLS), 1)
 	}
 	s.window = s.granted(c)
 	overTLS := d.conf != nil
@@ -292,9 +265,9 @@ func (s *session) granted(c *mqtt.Client) int {
 	return c.Window()
 }
 
-func (s *session) describe(c *mqtt.Client, d *dialer) result.Target {
+func (s *session) describe(c *mqtt.Client, d *Dialer) result.Target {
 	p := &c.Connack().Properties
-	t := result.Target{URL: d.url.String(), Embedded: s.x.cfg.Embedded, Connack: &result.Connack{
+	t := result.Target{URL: d.URL.String(), Embedded: s.x.cfg.Embedded, Connack: &result.Connack{
 		SessionPresent: c.Connack().SessionPresent, ReceiveMaximum: p.ReceiveMaximum, MaximumQoS: p.MaximumQoS,
 		MaximumPacketSize: p.MaximumPacketSize, ServerKeepAlive: p.ServerKeepAlive,
 		TopicAliasMaximum: p.TopicAliasMaximum, AssignedClientID: p.AssignedClientID,
@@ -327,7 +300,7 @@ const grace = 100 * time.Millisecond
 func (s *session) awaitLost() {
 	late := time.After(grace)
 	for _, m := range s.members {
-		if m.client == nil || !(m.pub != nil && m.pub.dead.Load() || m.sub != nil && m.sub.dead.Load()) {
+		if m.client == nil || !m.bereft() {
 			continue
 		}
 		select {

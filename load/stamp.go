@@ -45,10 +45,12 @@ func (s stamp) put(p []byte, seq uint64) {
 	binary.BigEndian.PutUint64(p, uint64(s)|seq&(1<<seqBits-1))
 }
 
-// take reads a stamp. ok is false when the message is not of s's run and
+// streamOf is the stream number in the stamp v.
+func streamOf(v uint64) uint32 { return uint32(v>>seqBits) & (maxStreams - 1) }
+
+// take reads the stamp v. ok is false when the message is not of s's run and
 // stream. The sequence number is the one nearest to next that fits.
-func (s stamp) take(p []byte, next uint64) (seq uint64, ok bool) {
-	v := binary.BigEndian.Uint64(p)
+func (s stamp) take(v, next uint64) (seq uint64, ok bool) {
 	if v&^(1<<seqBits-1) != uint64(s) {
 		return 0, false
 	}

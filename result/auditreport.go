@@ -38,8 +38,14 @@ func (a *auditor) report(r *Report) {
 // report may be those of runs side by side: see Merge.
 func recomputed(c *Case) Summary {
 	s := Summarize(c.Iterations, c.OperationsPerMessage)
-	if m, b := addedThroughput(c); m != nil && c.Summary.MessagesPerSec != nil && nearly(*m, *c.Summary.MessagesPerSec) {
-		s.MessagesPerSec, s.BytesPerSec = m, b
+	if m, _ := addedThroughput(c); m != nil && c.Summary.MessagesPerSec != nil && nearly(*m, *c.Summary.MessagesPerSec) {
+		side := *c
+		side.Summary = s
+		side.addThroughput()
+		s = side.Summary
+	}
+	if c.Summary.DeliveriesPerSec == nil {
+		s.DeliveriesPerSec = nil // a report of an earlier version
 	}
 	return s
 }
@@ -82,6 +88,9 @@ func floatText(v *float64) string {
 
 // sums checks what iterations and account both count.
 func (a *auditor) sums(c *Case) {
+	if c.Offered != nil {
+		return // windows count what happened in them, the account what was due in them
+	}
 	var sent, acked, received, lost int64
 	for _, it := range actual(c.Iterations) {
 		sent += it.Sent
@@ -104,14 +113,15 @@ func (a *auditor) sums(c *Case) {
 	}
 }
 
-// operations checks that each iteration counts as operations what it received;
-// the first that does not stands for all.
+// operations checks that each iteration counts its requests as operations; the
+// first that does not stands for all.
 func (a *auditor) operations(c *Case) {
 	per := int64(max(c.OperationsPerMessage, 1))
 	var first *Iteration
 	wrong := 0
 	for i, it := range c.Iterations {
-		if it.Operations == it.Received*per {
+		// Reports of earlier versions have no requests: there it is what was received.
+		if it.Operations == it.Requests*per || it.Requests == 0 && it.Operations == it.Received*per {
 			continue
 		}
 		if wrong++; first == nil {
@@ -120,8 +130,8 @@ func (a *auditor) operations(c *Case) {
 	}
 	if first != nil {
 		a.add(LevelFail, CodeOperations, c.ID, "the report was changed, or the tool is at fault",
-			"%d of %d iterations count other operations than they received messages: %s %d of launch %d has %s of %s messages, at %d each",
-			wrong, len(c.Iterations), first.Stage, first.Index, first.Launch, FormatInt(first.Operations), FormatInt(first.Received), per)
+			"%d of %d iterations count other operations than they completed requests: %s %d of launch %d has %s of %s messages, at %d each",
+			wrong, len(c.Iterations), first.Stage, first.Index, first.Launch, FormatInt(first.Operations), FormatInt(max(first.Requests, first.Received)), per)
 	}
 }
 

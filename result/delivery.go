@@ -49,7 +49,7 @@ func (d *Delivery) Add(o Delivery) {
 // Clean reports whether every scheduled message was sent and accepted, and
 // every expected delivery came once, in order, whole, in time.
 func (d Delivery) Clean() bool {
-	return d.Check() == nil && d.Unsent == 0 && d.Nacked == 0 && d.Lost == 0 && d.Duplicated == 0 &&
+	return d.Check() == nil && d.Unsent == 0 && d.Nacked == 0 && d.Lost == 0 && d.Duplicated == 0 && d.Redelivered == 0 &&
 		d.Reordered == 0 && d.Corrupted == 0 && d.Foreign == 0 && d.Late == 0
 }
 
@@ -62,7 +62,7 @@ func (d *Delivery) counts() []namedCount {
 	return []namedCount{
 		{"scheduled", &d.Scheduled}, {"sent", &d.Sent}, {"unsent", &d.Unsent}, {"acked", &d.Acked},
 		{"nacked", &d.Nacked}, {"expected", &d.Expected}, {"received", &d.Received}, {"delivered", &d.Delivered},
-		{"lost", &d.Lost}, {"duplicated", &d.Duplicated}, {"reordered", &d.Reordered},
+		{"lost", &d.Lost}, {"duplicated", &d.Duplicated}, {"redelivered", &d.Redelivered}, {"reordered", &d.Reordered},
 		{"corrupted", &d.Corrupted}, {"foreign", &d.Foreign}, {"late", &d.Late},
 	}
 }

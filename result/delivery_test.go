@@ -48,7 +48,7 @@ func TestDeliveryAdd(t *testing.T) {
 	if err := sum.Check(); err != nil {
 		t.Error(err)
 	}
-	if sum.Acked != 90 || len(sum.counts()) != 14 {
+	if sum.Acked != 90 || len(sum.counts()) != 15 {
 		t.Errorf("acked = %d, %d counts", sum.Acked, len(sum.counts()))
 	}
 }

@@ -84,8 +84,9 @@ func TestEveryMetricHasAValue(t *testing.T) {
 	h := &Histogram{Count: 1}
 	f := 1.0
 	c := &Case{
-		Latency: Latency{h, h, h, h, h, h, h, h, h},
-		Summary: Summary{1, &f, &f, &f, &f, &f, &f, &f, &f, &f},
+		Latency: Latency{h, h, h, h, h, h, h, h, h, h},
+		Summary: Summary{1, &f, &f, &f, &f, &f, &f, &f, &f, &f, &f},
+		Offered: &Offered{Achieved: &f}, Losses: &Losses{},
 	}
 	for _, name := range MetricNames() {
 		m, ok := findMetric(name)

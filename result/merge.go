@@ -217,6 +217,7 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 	var out Case
 	var parts []string
 	var latencies []Latency
+	var offered []*Offered
 	for _, r := range reports {
 		i := slices.IndexFunc(r.Cases, func(c Case) bool { return c.ID == id })
 		if i < 0 {
@@ -228,6 +229,7 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 		}
 		parts = append(parts, fmt.Sprintf("%s (%s, %d cores)", r.Run.ID, absent(r.Environment.CPU), r.Environment.Cores))
 		latencies = append(latencies, c.Latency)
+		offered = append(offered, c.Offered)
 		out.join(c, r.Run.ID)
 	}
 	legs, err := mergedLegs(latencies)
@@ -237,8 +239,9 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 	out.Latency = latencyOf(legs)
 	out.Summary = Summarize(out.Iterations, out.OperationsPerMessage)
 	if side {
-		out.Summary.MessagesPerSec, out.Summary.BytesPerSec = addedThroughput(&out)
+		out.addThroughput()
 	}
+	out.Offered = mergedOffered(offered, side)
 	out.Warnings = append(out.mergedWarnings(reports, parts), Analyze(out)...)
 	return out, nil
 }
@@ -265,6 +268,7 @@ func (out *Case) join(c *Case, run string) {
 		out.Iterations = append(out.Iterations, it)
 	}
 	out.Delivery.Add(c.Delivery)
+	out.Losses = addedLosses(out.Losses, c.Losses)
 	out.Clients.add(&c.Clients)
 	out.CPU.UserNS += c.CPU.UserNS
 	out.CPU.SystemNS += c.CPU.SystemNS
@@ -328,8 +332,19 @@ func latencyOf(legs []NamedHistogram) Latency {
 	at := func(i int) *Histogram { return legs[i].Histogram }
 	return Latency{
 		EndToEnd: at(0), Service: at(1), SendLag: at(2), Ack: at(3), Pubrec: at(4),
-		Connect: at(5), TLSHandshake: at(6), Connack: at(7), Subscribe: at(8),
+		Connect: at(5), TLSHandshake: at(6), Connack: at(7), Subscribe: at(8), DNS: at(9),
 	}
+}
+
+// addThroughput puts the sums of runs that ran side by side in the summary.
+func (out *Case) addThroughput() {
+	s := &out.Summary
+	m, b := addedThroughput(out)
+	if m != nil && s.MessagesPerSec != nil && *s.MessagesPerSec > 0 && s.DeliveriesPerSec != nil {
+		d := *s.DeliveriesPerSec * *m / *s.MessagesPerSec
+		s.DeliveriesPerSec = &d
+	}
+	s.MessagesPerSec, s.BytesPerSec = m, b
 }
 
 // addedThroughput adds the throughputs of the runs that c was merged from; nil

@@ -106,9 +106,13 @@ type Case struct {
 	Errors     []Error     `json:"errors"`
 	Warnings   []Warning   `json:"warnings"`
 	Bottleneck *Bottleneck `json:"bottleneck"`
-	CPU        CPU         `json:"cpu"`
-	IO         IO          `json:"io"`
-	Timeline   []Tick      `json:"timeline"`
+	// Offered is set for open loops: what the schedule asked for, and what was sent.
+	Offered *Offered `json:"offered,omitempty"`
+	// Losses is set where deliveries were lost.
+	Losses   *Losses `json:"losses,omitempty"`
+	CPU      CPU     `json:"cpu"`
+	IO       IO      `json:"io"`
+	Timeline []Tick  `json:"timeline"`
 	// Window is the in-flight window per publisher that was in force:
 	// min(asked, Receive Maximum); WindowAsked is what the scenario asked for,
 	// 0 where it was not recorded. OperationsPerMessage is 1, or 2 where a
@@ -136,7 +140,11 @@ type Iteration struct {
 	Sent       int64  `json:"sent"`
 	Acked      int64  `json:"acked"`
 	Received   int64  `json:"received"`
-	Bytes      int64  `json:"bytes"` // payload bytes received
+	// Requests counts messages that reached everybody who must get them, or,
+	// where nobody must, that were acknowledged (QoS 0: written). It is 0 in
+	// reports of versions that had one subscriber per publisher: then it is Received.
+	Requests int64 `json:"requests"`
+	Bytes    int64 `json:"bytes"` // payload bytes received
 	// Lost counts deliveries of this iteration that had not come when it was
 	// given up; an iteration that timed out has Stalled set.
 	Lost    int64 `json:"lost"`
@@ -158,6 +166,9 @@ type Summary struct {
 	ReqPerSec      *float64 `json:"req_per_sec"` // 1e9 / MeanNS
 	MessagesPerSec *float64 `json:"messages_per_sec"`
 	BytesPerSec    *float64 `json:"bytes_per_sec"`
+	// DeliveriesPerSec counts a message once for every receiver, where
+	// MessagesPerSec counts it once; nil in reports of earlier versions.
+	DeliveriesPerSec *float64 `json:"deliveries_per_sec"`
 }
 
 // Latency holds one histogram summary per leg; null where nothing was recorded.
@@ -165,12 +176,13 @@ type Latency struct {
 	EndToEnd     *Histogram `json:"end_to_end"`
 	Service      *Histogram `json:"service"`
 	SendLag      *Histogram `json:"send_lag"`
-	Ack          *Histogram `json:"ack"`    // PUBLISH to PUBACK (QoS 1) or PUBCOMP (QoS 2)
-	Pubrec       *Histogram `json:"pubrec"` // PUBLISH to PUBREC
-	Connect      *Histogram `json:"connect"`
+	Ack          *Histogram `json:"ack"`     // PUBLISH to PUBACK (QoS 1) or PUBCOMP (QoS 2)
+	Pubrec       *Histogram `json:"pubrec"`  // PUBLISH to PUBREC
+	Connect      *Histogram `json:"connect"` // TCP
 	TLSHandshake *Histogram `json:"tls_handshake"`
 	Connack      *Histogram `json:"connack"`
 	Subscribe    *Histogram `json:"subscribe"`
+	DNS          *Histogram `json:"dns"` // of a name that was resolved, before connect
 }
 
 // Histogram summarises a latency histogram and carries it whole: HDR is the
@@ -205,10 +217,12 @@ type Delivery struct {
 	Delivered  int64 `json:"delivered"`
 	Lost       int64 `json:"lost"`
 	Duplicated int64 `json:"duplicated"`
-	Reordered  int64 `json:"reordered"`
-	Corrupted  int64 `json:"corrupted"` // delivered all the same: stamp readable, content not
-	Foreign    int64 `json:"foreign"`
-	Late       int64 `json:"late"` // came after it had been counted lost
+	// Redelivered counts those of Duplicated whose DUP flag said so.
+	Redelivered int64 `json:"redelivered"`
+	Reordered   int64 `json:"reordered"`
+	Corrupted   int64 `json:"corrupted"` // delivered all the same: stamp readable, content not
+	Foreign     int64 `json:"foreign"`
+	Late        int64 `json:"late"` // came after it had been counted lost
 	// CountsOnly is set where payloads are too short to carry a stamp: then
 	// order, duplicates and content could not be seen, only numbers.
 	CountsOnly bool `json:"counts_only"`

@@ -109,6 +109,7 @@ func Summarize(its []Iteration, opsPerMessage int) Summary {
 	xs := Samples(its)
 	s := Summary{N: len(xs)}
 	s.MessagesPerSec, s.BytesPerSec = throughput(its, opsPerMessage)
+	s.DeliveriesPerSec = deliveries(its)
 	if len(xs) == 0 {
 		return s
 	}
@@ -139,4 +140,20 @@ func throughput(its []Iteration, opsPerMessage int) (messages, bytes *float64) {
 	}
 	m, b := ops/float64(max(opsPerMessage, 1))*1e9/elapsed, size*1e9/elapsed
 	return &m, &b
+}
+
+// deliveries returns deliveries per second over all actual iterations.
+func deliveries(its []Iteration) *float64 {
+	var n, elapsed float64
+	for _, it := range its {
+		if it.Stage == StageActual {
+			n += float64(it.Received)
+			elapsed += float64(it.ElapsedNS)
+		}
+	}
+	if elapsed <= 0 {
+		return nil
+	}
+	n *= 1e9 / elapsed
+	return &n
 }

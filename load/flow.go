@@ -1,0 +1,194 @@
+package load
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+)
+
+// flow is the messages of one publisher to one topic. A publisher takes its
+// flows in turn, so that its k-th message is number k/len(flows) of flow
+// k%len(flows).
+type flow struct {
+	pub      *publisher
+	index    uint64 // among the publisher's flows
+	number   uint32 // in stamps
+	topic    []byte
+	stamp    stamp
+	tmpl     *packet.Template
+	receipts []*receipt // by everybody who must get its messages
+
+	// By the goroutine that pumps.
+	first uint64 // the iteration's first sequence number
+	seq   uint64 // next to send
+	low   uint64 // what reached has returned
+	done  int    // receipts, from the first, that have all of the iteration
+
+	// slowest is a receipt that has come no further than any other: as long as
+	// it stands, the window need not look at the rest.
+	slowest atomic.Int32
+}
+
+// receipt is what one receiver, a subscriber or a shared group, has got of one
+// flow. All but the atomics is under the lock of the receiver's shard.
+type receipt struct {
+	flow   *flow
+	in     *inbox
+	index  int32 // among the flow's receipts
+	ledger ledger
+	batch  uint64 // of the inbox, when it was last touched
+	// total is what its measured iterations have come to.
+	total receiptTotal
+
+	high      atomic.Uint64 // as far as the window may take it for received
+	delivered atomic.Int64  // in this iteration
+}
+
+// receiptTotal sums up the measured iterations of a receipt.
+type receiptTotal struct {
+	sent int64
+	counts
+	missed span
+}
+
+// gone is the high of a receipt whose receiver has lost its connections: it
+// holds no window any more.
+const gone = math.MaxUint64
+
+func (r *receipt) dead() bool { return r.high.Load() == gone }
+
+// sentOf is how many messages of the flow are among the publisher's first k.
+func (f *flow) sentOf(k uint64) uint64 {
+	t := uint64(len(f.pub.flows))
+	if t == 1 {
+		return k
+	}
+	return (k + t - 1 - f.index) / t
+}
+
+// place is the number among the publisher's messages of the flow's number seq.
+func (f *flow) place(seq uint64) uint64 { return seq*uint64(len(f.pub.flows)) + f.index }
+
+// reached is one above the highest number that every receiver has got, as far
+// as the window is concerned. While the slowest stands nothing else is looked
+// at, and when it moves on, another as slow is looked for first: a lap over all
+// receipts is made once per step of them all.
+func (f *flow) reached() uint64 {
+	if len(f.receipts) == 1 {
+		return f.receipts[0].high.Load()
+	}
+	for {
+		at := f.slowest.Load()
+		if f.receipts[at].high.Load() == f.low {
+			return f.low
+		}
+		at, low := f.findSlowest(at)
+		// Whoever moves from here on sees that it is the slowest, and pumps.
+		f.slowest.Store(at)
+		if f.receipts[at].high.Load() == low {
+			f.low = low
+			return low
+		}
+	}
+}
+
+func (f *flow) findSlowest(from int32) (at int32, low uint64) {
+	n := int32(len(f.receipts))
+	at, low = from, gone
+	for i := range n {
+		j := (from + i) % n
+		if h := f.receipts[j].high.Load(); h < low {
+			if at, low = j, h; h <= f.low {
+				break
+			}
+		}
+	}
+	return at, low
+}
+
+// allReceived reports whether every receiver that is left has all messages of
+// the iteration.
+func (f *flow) allReceived() bool {
+	n := int64(f.seq - f.first)
+	for ; f.done < len(f.receipts); f.done++ {
+		if r := f.receipts[f.done]; r.delivered.Load() < n && !r.dead() {
+			return false
+		}
+	}
+	return true
+}
+
+// completed is how many of the iteration's messages every receiver that is
+// left has got, or the least that anybody got where none is.
+func (f *flow) completed() int64 {
+	if len(f.receipts) == 0 {
+		return int64(f.sentOf(f.pub.sent.Load()) - f.first)
+	}
+	least, leastOfAll := int64(math.MaxInt64), int64(math.MaxInt64)
+	for _, r := range f.receipts {
+		d := r.delivered.Load()
+		leastOfAll = min(leastOfAll, d)
+		if !r.dead() {
+			least = min(least, d)
+		}
+	}
+	if least == math.MaxInt64 {
+		return leastOfAll
+	}
+	return least
+}
+
+// begin readies the flow and its receipts for an iteration.
+func (f *flow) begin() {
+	f.first, f.low, f.done = f.seq, f.seq, 0
+	for _, r := range f.receipts {
+		r.in.shard.mu.Lock()
+		r.delivered.Store(0)
+		if !r.dead() {
+			r.high.Store(f.seq)
+		}
+		r.ledger.begin(f.seq)
+		r.ledger.measured = f.firstMeasured()
+		r.in.shard.mu.Unlock()
+	}
+}
+
+// account adds the iteration that has ended to d and it; measured says whether
+// it counts.
+func (f *flow) account(d *result.Delivery, it *result.Iteration, measured bool) (untimed int64) {
+	sent := int64(f.seq - max(f.first, min(f.seq, f.firstMeasured())))
+	for _, r := range f.receipts {
+		r.in.shard.mu.Lock()
+		l := &r.ledger
+		l.add(d, sent)
+		it.Received += l.delivered
+		it.Lost += sent - l.delivered
+		it.Bytes += l.delivered * int64(len(f.pub.payload))
+		untimed += l.untimed
+		if measured {
+			r.total.add(&l.counts, sent, l.missed(f.seq))
+		}
+		r.in.shard.mu.Unlock()
+	}
+	return untimed
+}
+
+// firstMeasured is the first number that counts: 0 in a closed loop.
+func (f *flow) firstMeasured() uint64 { return f.sentOf(f.pub.measured) }
+
+func (t *receiptTotal) add(c *counts, sent int64, missed span) {
+	t.sent += sent
+	t.delivered += c.delivered
+	t.duplicated += c.duplicated
+	t.flagged += c.flagged
+	t.reordered += c.reordered
+	t.corrupted += c.corrupted
+	t.late += c.late
+	t.untimed += c.untimed
+	if missed.any {
+		t.missed.add(missed.first)
+		t.missed.add(missed.last)
+	}
+}

@@ -1,0 +1,203 @@
+package load
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+)
+
+// inbox is one receiver: a subscriber, or the members of a shared group, which
+// then have one shard. It is guarded by the shard's lock.
+type inbox struct {
+	client   int // number of its first member
+	shard    *shard
+	filters  []string
+	base     uint32                // stream number of the first of receipts
+	receipts []*receipt            // by stream number; nil where it gets none of the flow
+	topics   map[string][]*receipt // where messages carry no stamp
+	members  atomic.Int32          // connections that stand
+
+	serial  uint64     // of the batch
+	touched []*receipt // in this batch
+	foreign int64
+	// tally is set without flows: then all that can be known is how many
+	// messages come and how large.
+	tally           bool
+	received, bytes int64
+}
+
+// deliver accounts for one message that has come at now.
+func (in *inbox) deliver(m *packet.Publish, now int64) {
+	switch {
+	case in.topics != nil:
+		in.count(m)
+		return
+	case in.tally:
+		in.received++
+		in.bytes += int64(len(m.Payload))
+		return
+	case len(m.Payload) < stampSize:
+		in.foreign++
+		return
+	}
+	v := binary.BigEndian.Uint64(m.Payload)
+	i := int(streamOf(v)) - int(in.base)
+	if uint(i) >= uint(len(in.receipts)) || in.receipts[i] == nil {
+		in.foreign++
+		return
+	}
+	r := in.receipts[i]
+	if !r.take(m, v, now) {
+		in.foreign++
+		return
+	}
+	if r.batch != in.serial {
+		in.touch(r)
+	}
+}
+
+func (in *inbox) touch(r *receipt) {
+	r.batch = in.serial
+	in.touched = append(in.touched, r)
+}
+
+// take accounts for a message with the stamp v. It reports false where the
+// message is not of the flow after all.
+func (r *receipt) take(m *packet.Publish, v uint64, now int64) bool {
+	f, l := r.flow, &r.ledger
+	p := f.pub
+	if !bytes.Equal(m.Topic, f.topic) {
+		return false
+	}
+	seq, ours := f.stamp.take(v, l.next)
+	// A number that was never sent is somebody else's, whatever its stamp: what
+	// is on its way is at most a window, or a chunk of an open loop, ahead.
+	if !ours || f.place(seq) >= p.sent.Load()+p.ahead() {
+		return false
+	}
+	warm := seq < l.measured
+	if warm {
+		l.swap()
+	}
+	if len(m.Payload) != len(p.payload) || !bytes.Equal(m.Payload[stampSize:], p.payload[stampSize:]) {
+		l.corrupted++
+	}
+	before := l.duplicated
+	first := l.arrive(seq)
+	switch {
+	case first && !warm:
+		r.time(seq, now)
+	case m.Dup && l.duplicated != before:
+		l.flagged++
+	}
+	if warm {
+		l.swap()
+	}
+	return true
+}
+
+// ahead is how many messages may be on their way that sent does not count yet.
+func (p *publisher) ahead() uint64 {
+	if p.open != nil {
+		return p.chunk
+	}
+	return p.window
+}
+
+// time records the latency of the message seq, which has come at now.
+func (r *receipt) time(seq uint64, now int64) {
+	p := r.flow.pub
+	place := r.flow.place(seq)
+	if p.open != nil {
+		p.open.time(r, place, now)
+		return
+	}
+	if (r.ledger.next-seq)*uint64(len(p.flows)) > uint64(len(p.sentAt))/2 {
+		r.ledger.untimed++
+		return
+	}
+	r.in.shard.e2e.add(now - p.sentAt[place&uint64(len(p.sentAt)-1)])
+}
+
+// count accounts for a message without a stamp: it is of any of the topic's
+// flows of which not all has come.
+func (in *inbox) count(m *packet.Publish) {
+	rs := in.topics[string(m.Topic)]
+	if len(rs) == 0 || len(m.Payload) != len(rs[0].flow.pub.payload) || m.Retain {
+		in.foreign++
+		return
+	}
+	for _, r := range rs {
+		l := &r.ledger
+		warm := l.next < l.measured
+		if warm {
+			l.swap()
+		}
+		ok := l.count(r.flow.sentOf(r.flow.pub.sent.Load()))
+		if warm {
+			l.swap()
+		}
+		if ok {
+			if r.batch != in.serial {
+				in.touch(r)
+			}
+			return
+		}
+	}
+	rs[0].ledger.duplicated++
+}
+
+// tell publishes what the batch has changed, so that the publishers may go on.
+// The lock is held.
+func (in *inbox) tell(now int64) {
+	for _, r := range in.touched {
+		l := &r.ledger
+		n := l.delivered + l.warm.delivered
+		r.delivered.Store(n)
+		if l.unordered {
+			r.high.Store(r.flow.first + uint64(n))
+		} else {
+			r.high.Store(l.next)
+		}
+		r.flow.pub.lastAt.Store(now)
+	}
+}
+
+// begin starts an iteration.
+func (in *inbox) begin() {
+	in.shard.mu.Lock()
+	in.foreign, in.received, in.bytes = 0, 0, 0
+	in.shard.mu.Unlock()
+}
+
+// account adds to d and it what belongs to no flow.
+func (in *inbox) account(d *result.Delivery, it *result.Iteration) {
+	in.shard.mu.Lock()
+	defer in.shard.mu.Unlock()
+	d.Foreign += in.foreign
+	d.Expected += in.received
+	d.Received += in.received
+	d.Delivered += in.received
+	it.Received += in.received
+	it.Requests += in.received
+	it.Bytes += in.bytes
+}
+
+// lose ends the receipts when the last connection of the receiver is gone, and
+// reports whether it was.
+func (in *inbox) lose() bool {
+	if in.members.Add(-1) > 0 {
+		return false
+	}
+	in.shard.mu.Lock()
+	defer in.shard.mu.Unlock()
+	for _, r := range in.receipts {
+		if r != nil {
+			r.high.Store(gone)
+		}
+	}
+	return true
+}

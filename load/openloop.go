@@ -1,0 +1,207 @@
+package load
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mqttload/mqttload/internal/pace"
+)
+
+// openLoop is the schedule of a session and those who keep it. Message n is of
+// publisher n mod publishers: whatever the broker does, it is due when the
+// schedule says, and its latency runs from then.
+type openLoop struct {
+	*schedule
+	clock      func() int64
+	start      int64 // of the schedule, on the clock
+	publishers uint64
+	warm       uint64 // messages that are due within the warm-up
+	ringSize   int    // send times that a publisher remembers, a power of two
+	pacers     []*pacer
+}
+
+const (
+	// pacedRate is the rate that one pacer can keep beside the other work of a core.
+	pacedRate = 50_000
+	// leastTick is the time between two looks of a pacer: at more than ten
+	// thousand messages per second they go in batches.
+	leastTick = 100 * time.Microsecond
+	// rememberFor is how long send times are remembered, at the peak rate, and
+	// ringTotal and ringLeast bound how many, over all publishers and for each.
+	rememberFor = 30 * time.Second
+	ringTotal   = 1 << 22
+	ringLeast   = 64
+)
+
+// planOpen makes the schedule and the pacers of an open loop.
+func (s *session) planOpen() error {
+	n := s.Load.PublisherClients()
+	if len(s.Load.Stages) == 0 || n == 0 {
+		return nil
+	}
+	sched, err := newSchedule(s.Load.Stages, s.Load.Arrival, s.Load.Seed)
+	if err != nil {
+		return err
+	}
+	o := &openLoop{schedule: sched, clock: s.x.clock, publishers: uint64(n)}
+	if w := int64(s.warmTime()); w > 0 {
+		o.warm = sched.due(w - 1)
+	}
+	want := min(int(sched.peak()*rememberFor.Seconds()), ringTotal) / n
+	for o.ringSize = ringLeast; o.ringSize < want; {
+		o.ringSize *= 2
+	}
+	count := 1
+	if sched.peak() > pacedRate {
+		count = min(n, runtime.GOMAXPROCS(0))
+	}
+	for i := range count {
+		o.pacers = append(o.pacers, &pacer{open: o, number: i, waiter: s.x.cfg.Waiter()})
+	}
+	s.open = o
+	return nil
+}
+
+// admit makes p a publisher of the schedule.
+func (o *openLoop) admit(p *publisher) {
+	p.open = o
+	p.pacer = o.pacers[p.number%len(o.pacers)]
+	p.pacer.publishers = append(p.pacer.publishers, p)
+	p.measured = o.part(p, o.warm)
+	p.chunk = min(maxChunk, uint64(o.ringSize)/4)
+}
+
+// part is how many of the schedule's first n messages are p's.
+func (o *openLoop) part(p *publisher, n uint64) uint64 {
+	return (n + o.publishers - 1 - uint64(p.number)) / o.publishers
+}
+
+// intended is when p's k-th message is due, on the clock.
+func (o *openLoop) intended(p *publisher, k uint64) int64 {
+	return o.start + o.at(k*o.publishers+uint64(p.number))
+}
+
+// recordLag records how late p's messages from the given one were sent at now.
+func (o *openLoop) recordLag(p *publisher, from uint64, now int64) {
+	if from < p.measured || from == p.seq {
+		return
+	}
+	p.shard.mu.Lock()
+	defer p.shard.mu.Unlock()
+	for k := from; k < p.seq; k++ {
+		p.shard.lag.add(now - o.intended(p, k))
+	}
+}
+
+// time records the latencies of the message at place of its publisher, which
+// has come at now: from when it was due, and from when it was sent.
+func (o *openLoop) time(r *receipt, place uint64, now int64) {
+	p, s := r.flow.pub, r.in.shard
+	s.e2e.add(now - o.intended(p, place))
+	sent := p.sentAt[place&uint64(len(p.sentAt)-1)]
+	// Looked at after reading: the slot is written again a lap later, of which
+	// up to a chunk may not be counted yet.
+	if place+uint64(len(p.sentAt)) < p.sent.Load()+p.chunk {
+		r.ledger.untimed++
+		return
+	}
+	s.service.add(now - sent)
+}
+
+// pacer tells some of the publishers what is due.
+type pacer struct {
+	open       *openLoop
+	number     int
+	publishers []*publisher
+	waiter     *pace.Waiter
+	due        atomic.Uint64 // messages of the schedule that are due
+}
+
+// dueOf is how many messages of p are due.
+func (pc *pacer) dueOf(p *publisher) uint64 { return pc.open.part(p, pc.due.Load()) }
+
+// run tells what is due until everything is, or the waiter is stopped. The
+// schedule is absolute: after a stall all that became due meanwhile goes at once.
+func (pc *pacer) run() {
+	o := pc.open
+	last := o.start - int64(leastTick)
+	for n := pc.mine(0); n < o.total; {
+		when := max(o.start+o.at(n), last+int64(leastTick))
+		for wait := when - o.clock(); wait > 0; wait = when - o.clock() {
+			if !pc.waiter.For(time.Duration(wait)) {
+				return
+			}
+		}
+		last = o.clock()
+		due := o.schedule.due(last - o.start)
+		pc.due.Store(due)
+		pc.pump(n, due)
+		n = pc.mine(due)
+	}
+}
+
+// mine is the first message, from n, of one of the pacer's publishers.
+func (pc *pacer) mine(n uint64) uint64 {
+	count := uint64(len(pc.open.pacers))
+	for n%pc.open.publishers%count != uint64(pc.number) {
+		n++
+	}
+	return n
+}
+
+// pump lets those publishers go on of which one of the messages n to due-1 is.
+func (pc *pacer) pump(n, due uint64) {
+	if due-min(due, n) >= pc.open.publishers {
+		for _, p := range pc.publishers {
+			p.pump()
+		}
+		return
+	}
+	count := uint64(len(pc.open.pacers))
+	for ; n < due; n = pc.mine(n + 1) {
+		pc.publishers[n%pc.open.publishers/count].pump()
+	}
+}
+
+// startPacers starts the schedule; stop ends it and waits for them.
+func (o *openLoop) startPacers() (stop func()) {
+	var wg sync.WaitGroup
+	for _, pc := range o.pacers {
+		wg.Go(pc.run)
+	}
+	return func() {
+		o.stopWaiters()
+		wg.Wait()
+	}
+}
+
+func (o *openLoop) stopWaiters() {
+	for _, pc := range o.pacers {
+		pc.waiter.Stop()
+	}
+}
+
+// held is what has kept a publisher from sending what was due.
+type held struct {
+	since    int64 // 0: nothing does
+	byWindow bool  // the in-flight window is full, rather than the out buffer
+	window   int64 // ns, in all
+	buffer   int64
+}
+
+// noteHeld notes at now whether something is due that could not go.
+func (p *publisher) noteHeld(now int64, is bool) {
+	h := &p.held
+	if h.since != 0 && h.byWindow {
+		h.window += now - h.since
+	} else if h.since != 0 {
+		h.buffer += now - h.since
+	}
+	h.since = 0
+	if is {
+		out := p.seq - p.first - min(p.seq-p.first, uint64(p.answered()))
+		h.since, h.byWindow = now, p.qos > 0 && out >= p.window
+	}
+}

@@ -1,0 +1,329 @@
+package load
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/result"
+)
+
+// publisher is a connection that publishes, to one topic or to several in turn.
+// It is driven from four sides: acknowledgements (its own reader), deliveries
+// (the subscribers' readers), room in the out buffer, and the pacer. Each calls
+// pump; whoever is first works, the others leave it a note, nobody waits.
+type publisher struct {
+	number   int // among the session's publishers
+	flows    []*flow
+	payload  []byte
+	stamped  bool
+	clock    func() int64
+	window   uint64
+	qos      byte
+	shard    *shard
+	client   *mqtt.Client
+	fillFn   func(p []byte)
+	heard    bool      // somebody must get its messages
+	chunk    uint64    // messages per look at the clock
+	open     *openLoop // nil in a closed loop
+	pacer    *pacer    // of an open loop
+	measured uint64    // first message that counts in an open loop, 0 in a closed one
+
+	// By the goroutine that pumps. Messages are numbered over all flows.
+	state atomic.Int32 // pumpIdle, pumpBusy, pumpAgain
+	it    *iteration   // nil between iterations
+	turn  *flow        // whose messages fill stamps
+	first uint64       // the iteration's first message
+	seq   uint64       // next to send
+	limit uint64       // the iteration sends up to here
+	until int64        // or, when not 0, stops at this time
+	ended int          // flows, from the first, of which everything has been received
+	held  held
+
+	// sentAt is a ring of send times by number. The subscriber reads what the
+	// publisher wrote before the message went out; in a closed loop a slot is
+	// written again only when no delivery that looks at it is in the window any
+	// more, and in an open one what may have been written again is not read.
+	sentAt []int64
+
+	// Told by the readers, of this iteration.
+	began         atomic.Int64 // when it began; acknowledgements of what is older are ignored
+	acked, nacked atomic.Int64
+	warmAcked     atomic.Int64  // of what an open loop sent to warm up, refused or not
+	lastAt        atomic.Int64  // time of the last delivery or acknowledgement
+	sent          atomic.Uint64 // seq, for others to read
+	ending        atomic.Bool   // all is sent: every receiver has to pump
+	halt          atomic.Bool   // send no more
+	dead          atomic.Bool   // its connection has ended, or those of all who must get its messages
+}
+
+const (
+	pumpIdle = iota
+	pumpBusy
+	pumpAgain
+)
+
+func newPublisher(s *session, number int) *publisher {
+	p := &publisher{
+		number: number, payload: s.payload, stamped: s.stamped(), clock: s.x.clock,
+		window: uint64(s.Load.Inflight), qos: s.QoS, chunk: maxChunk,
+	}
+	p.sentAt = make([]int64, s.ringSize())
+	p.fillFn = p.fill
+	if s.open != nil {
+		s.open.admit(p)
+	}
+	return p
+}
+
+// fill stamps one copy of the template in the out buffer.
+func (p *publisher) fill(b []byte) {
+	f := p.turn
+	if p.stamped {
+		f.stamp.put(b, f.seq)
+		f.seq++
+		p.seq++
+		return
+	}
+	f.seq++
+	p.seq++
+	// A message without a stamp is known only by its turn: it must be counted
+	// as sent before it can come back.
+	p.sent.Store(p.seq)
+}
+
+// pump sends what may be sent now.
+func (p *publisher) pump() {
+	for !p.state.CompareAndSwap(pumpIdle, pumpBusy) {
+		if p.state.CompareAndSwap(pumpBusy, pumpAgain) || p.state.Load() == pumpAgain {
+			return
+		}
+	}
+	for {
+		p.step()
+		if p.state.CompareAndSwap(pumpBusy, pumpIdle) {
+			return
+		}
+		p.state.Store(pumpBusy)
+	}
+}
+
+// hold keeps everybody from pumping until release.
+func (p *publisher) hold() {
+	for !p.state.CompareAndSwap(pumpIdle, pumpBusy) {
+		runtime.Gosched()
+	}
+}
+
+func (p *publisher) release() { p.state.Store(pumpIdle) }
+
+func (p *publisher) step() {
+	if p.it == nil {
+		return
+	}
+	for n := p.allowed(); n > 0 && p.send(n); n = p.allowed() {
+		if p.heard && p.open == nil {
+			break // what sets the window free pumps again
+		}
+	}
+	p.checkEnd()
+}
+
+// allowed is how many messages the window and the iteration, or the schedule,
+// leave to send.
+func (p *publisher) allowed() int {
+	if p.seq < p.limit && (p.halt.Load() || p.dead.Load()) {
+		p.limit = p.seq
+	}
+	limit := p.limit
+	if p.open != nil {
+		limit = min(limit, p.pacer.dueOf(p))
+		if p.seq < p.measured {
+			limit = min(limit, p.measured) // what warms up goes apart from what counts
+		}
+	}
+	if p.seq >= limit {
+		return 0
+	}
+	n := min(limit-p.seq, p.chunk)
+	if p.open != nil {
+		// The client itself holds QoS 1 and 2 to the window.
+		return int(n)
+	}
+	out := p.outstanding()
+	if out >= p.window {
+		return 0
+	}
+	return int(min(n, p.window-out))
+}
+
+// maxChunk is how many messages go at most with one look at the clock.
+const maxChunk = 4096
+
+// warmStamp stamps what an open loop sends to warm up: its acknowledgements are
+// older than any that count.
+const warmStamp = -1
+
+// outstanding is how many messages of a closed loop the slowest receiver has
+// not got, or, without receivers, how many are not acknowledged.
+func (p *publisher) outstanding() (n uint64) {
+	if !p.heard {
+		if p.qos == 0 {
+			return 0 // the out buffer is the only bound
+		}
+		return p.seq - p.first - min(p.seq-p.first, uint64(p.answered()))
+	}
+	for _, f := range p.flows {
+		if len(f.receipts) == 0 {
+			continue
+		}
+		// What was skipped by a later delivery does not hold the window: on an
+		// ordered flow it will not come, and if it does it is counted.
+		n += f.seq - min(f.seq, f.reached())
+	}
+	return n
+}
+
+// send appends up to n messages and writes them. It reports whether all of
+// them went.
+func (p *publisher) send(n int) bool {
+	now := p.clock()
+	if p.until != 0 && now >= p.until && p.seq > p.first {
+		p.limit = p.seq
+		return false
+	}
+	from := p.seq
+	sent, err := p.publish(n, now)
+	p.sent.Store(p.seq)
+	if p.open != nil {
+		p.open.recordLag(p, from, now)
+		p.noteHeld(now, sent < n)
+	}
+	if err == nil {
+		err = p.client.Flush()
+	}
+	if err != nil {
+		p.dead.Store(true)
+		p.limit = p.seq
+	}
+	return sent == n && err == nil
+}
+
+// publish appends up to n messages, sent at now, to the out buffer.
+func (p *publisher) publish(n int, now int64) (sent int, err error) {
+	stamp, mask := now, uint64(len(p.sentAt)-1)
+	if p.seq < p.measured {
+		stamp = warmStamp
+	}
+	for i := range uint64(min(n, len(p.sentAt))) {
+		p.sentAt[(p.seq+i)&mask] = now
+	}
+	if len(p.flows) == 1 {
+		return p.client.PublishN(p.turn.tmpl, n, stamp, p.fillFn)
+	}
+	for sent < n {
+		p.turn = p.flows[p.seq%uint64(len(p.flows))]
+		one, err := p.client.PublishN(p.turn.tmpl, 1, stamp, p.fillFn)
+		if one == 0 || err != nil {
+			return sent, err
+		}
+		sent++
+	}
+	return sent, nil
+}
+
+// checkEnd ends the iteration for this publisher once everything sent has been
+// delivered and acknowledged, or cannot be any more.
+func (p *publisher) checkEnd() {
+	if p.seq < p.limit {
+		return
+	}
+	p.ending.Store(true)
+	n := int64(p.seq - p.first)
+	settled := p.allReceived() && (p.qos == 0 || p.answered() >= n)
+	if settled || p.dead.Load() {
+		it := p.it
+		p.it = nil
+		it.publisherEnded()
+	}
+}
+
+// answered is how many messages of the iteration the broker has acknowledged or
+// refused.
+func (p *publisher) answered() int64 { return p.acked.Load() + p.nacked.Load() + p.warmAcked.Load() }
+
+func (p *publisher) allReceived() bool {
+	for ; p.ended < len(p.flows); p.ended++ {
+		if !p.flows[p.ended].allReceived() {
+			return false
+		}
+	}
+	return true
+}
+
+// begin readies the publisher for an iteration of so many messages, or until a
+// time. The first pump starts it.
+func (p *publisher) begin(it *iteration, messages int64, until int64) {
+	p.hold()
+	p.acked.Store(0)
+	p.nacked.Store(0)
+	p.warmAcked.Store(0)
+	p.lastAt.Store(it.start)
+	p.began.Store(it.start)
+	p.ending.Store(false)
+	for _, f := range p.flows {
+		f.begin()
+	}
+	p.it, p.first, p.ended, p.until, p.limit = it, p.seq, 0, until, p.seq+uint64(messages)
+	p.release()
+}
+
+// giveUp ends the iteration whatever is still outstanding.
+func (p *publisher) giveUp() {
+	p.hold()
+	p.it, p.limit = nil, p.seq
+	p.release()
+}
+
+// account adds the iteration that has ended to d and it.
+func (p *publisher) account(d *result.Delivery, it *result.Iteration, measured bool) (untimed int64) {
+	sent, acked := int64(p.seq-max(p.first, min(p.measured, p.seq))), p.acked.Load()
+	d.Sent += sent
+	d.Acked += acked
+	d.Nacked += p.nacked.Load()
+	it.Sent += sent
+	it.Acked += acked
+	it.Requests += p.completed()
+	for _, f := range p.flows {
+		untimed += f.account(d, it, measured)
+	}
+	return untimed
+}
+
+// completed is how many requests of the iteration are: messages that every
+// receiver has got, or, without receivers, that were acknowledged or written.
+func (p *publisher) completed() (n int64) {
+	switch {
+	case p.heard:
+		for _, f := range p.flows {
+			n += f.completed()
+		}
+		return n
+	case p.qos > 0:
+		return p.acked.Load() + p.warmAcked.Load()
+	}
+	return int64(p.sent.Load() - p.first)
+}
+
+// ringSize is how many send times a publisher remembers: of twice the window,
+// so that a delivery within it finds its own.
+func (s *session) ringSize() int {
+	if s.open != nil {
+		return s.open.ringSize
+	}
+	ring := 1
+	for ring < 2*s.Load.Inflight {
+		ring *= 2
+	}
+	return ring
+}

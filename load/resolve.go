@@ -1,0 +1,183 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// name is a host's addresses, in the resolver's order of preference.
+type name struct {
+	host  string
+	ready chan struct{} // closed when what follows is known
+	addrs []netip.Addr
+	err   error
+	// good is 1 + the index of the address that the last connection got through
+	// to, 0 for none: only the first connection tries several.
+	good atomic.Int32
+}
+
+// resolve returns a host's addresses and how long this call spent in the
+// resolver. Callers at the same time share one look-up; a failed one is
+// forgotten, so that a client that comes back asks again.
+func (r *Routes) resolve(ctx context.Context, host string) (*name, time.Duration, error) {
+	r.mu.Lock()
+	n := r.names[host]
+	if n != nil {
+		r.mu.Unlock()
+		select {
+		case <-n.ready:
+			return n, 0, n.err
+		case <-ctx.Done():
+			return nil, 0, &resolveError{host, context.Cause(ctx)}
+		}
+	}
+	n = &name{host: host, ready: make(chan struct{})}
+	if r.names == nil {
+		r.names = make(map[string]*name)
+	}
+	r.names[host] = n
+	r.mu.Unlock()
+	took := n.lookUp(ctx)
+	if n.err != nil {
+		r.mu.Lock()
+		delete(r.names, host)
+		r.mu.Unlock()
+	}
+	close(n.ready)
+	return n, took, n.err
+}
+
+// lookUp asks the resolver, unless the host is an address.
+func (n *name) lookUp(ctx context.Context) time.Duration {
+	if ip, err := netip.ParseAddr(n.host); err == nil {
+		n.addrs = []netip.Addr{ip.Unmap()}
+		return 0
+	}
+	start := time.Now()
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", n.host)
+	took := max(time.Since(start), 1)
+	switch {
+	case ctx.Err() != nil:
+		n.err = &resolveError{n.host, context.Cause(ctx)}
+	case err != nil:
+		n.err = err
+	}
+	for _, a := range addrs {
+		n.addrs = append(n.addrs, a.Unmap())
+	}
+	return took
+}
+
+// resolveError is a look-up that was given up.
+type resolveError struct {
+	host string
+	err  error
+}
+
+func (e *resolveError) Error() string { return fmt.Sprintf("cannot resolve %q: %v", e.host, e.err) }
+func (e *resolveError) Unwrap() error { return e.err }
+
+// fallback is how long an address is tried alone before the next one is tried
+// beside it. [RFC 8305, 5: Connection Attempt Delay]
+const fallback = 250 * time.Millisecond
+
+// connect opens a TCP connection to the address that worked last, or to the
+// first that answers. A source address chooses the addresses of its family.
+func (n *name) connect(ctx context.Context, port uint16, source string) (net.Conn, error) {
+	var from netip.Addr
+	if source != "" {
+		var err error
+		if from, err = netip.ParseAddr(source); err != nil {
+			return nil, fmt.Errorf("source address %q is not an IP address", source)
+		}
+	}
+	if i := n.good.Load(); i > 0 && sameFamily(from, n.addrs[i-1]) {
+		nc, err := connectTo(ctx, from, n.addrs[i-1], port)
+		if err != nil && len(n.addrs) > 1 {
+			n.good.CompareAndSwap(i, 0)
+		}
+		return nc, err
+	}
+	return n.race(ctx, from, port)
+}
+
+func sameFamily(from, to netip.Addr) bool { return !from.IsValid() || from.Is4() == to.Is4() }
+
+// race tries the addresses one after the other, each with a head start; the
+// first connection wins.
+func (n *name) race(ctx context.Context, from netip.Addr, port uint16) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type outcome struct {
+		nc  net.Conn
+		err error
+		i   int
+	}
+	ended := make(chan outcome)
+	running := 0
+	next := func(i int) int {
+		for ; i < len(n.addrs); i++ {
+			if sameFamily(from, n.addrs[i]) {
+				running++
+				go func() {
+					nc, err := connectTo(ctx, from, n.addrs[i], port)
+					ended <- outcome{nc, err, i}
+				}()
+				return i + 1
+			}
+		}
+		return i
+	}
+	at := next(0)
+	if running == 0 {
+		return nil, fmt.Errorf("source address %s cannot reach %s: it has no address of the same family", from, n.host)
+	}
+	late := time.NewTimer(fallback)
+	defer late.Stop()
+	var first error
+	for running > 0 {
+		select {
+		case <-late.C:
+			at = next(at)
+			late.Reset(fallback)
+		case o := <-ended:
+			running--
+			if o.err == nil {
+				n.good.Store(int32(o.i) + 1)
+				cancel()
+				for ; running > 0; running-- {
+					if o := <-ended; o.err == nil {
+						_ = o.nc.Close()
+					}
+				}
+				return o.nc, nil
+			}
+			if first == nil || errors.Is(first, context.Canceled) {
+				first = o.err
+			}
+			at = next(at)
+		}
+	}
+	return nil, first
+}
+
+// connectTo opens one TCP connection. Probes of the kernel's keep-alive would
+// be traffic that nobody asked for.
+func connectTo(ctx context.Context, from, to netip.Addr, port uint16) (net.Conn, error) {
+	d := net.Dialer{KeepAlive: -1}
+	var local netip.AddrPort
+	if from.IsValid() {
+		local = netip.AddrPortFrom(from, 0)
+		d.Control = shareLocalPorts
+	}
+	nc, err := d.DialTCP(ctx, "tcp", local, netip.AddrPortFrom(to, port))
+	if err != nil {
+		return nil, err
+	}
+	return nc, nil
+}

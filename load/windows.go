@@ -1,0 +1,239 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// windowLength is that of the iterations of what runs by the clock.
+const windowLength = time.Second
+
+// warmTime is the part of an open loop that is not counted.
+func (c *caseRun) warmTime() time.Duration { return time.Duration(c.Load.Warmup) * windowLength }
+
+// run measures an open loop: the schedule in windows of a second, and then
+// what is still outstanding. The windows count what happened in them; the
+// account and the latencies count the messages that were due in them.
+func (o *openLoop) run(ctx context.Context, it *iteration) error {
+	publishers := it.alive()
+	defer o.stopWaiters()
+	new(legs).drain(it.shards)
+	it.begin(publishers)
+	o.start = it.start
+	for _, p := range publishers {
+		p.begin(it, int64(o.part(p, o.total)), 0)
+	}
+	stop := o.startPacers()
+	w := windows{iteration: it, publishers: publishers, from: it.start}
+	w.run(ctx, time.Duration(o.duration))
+	stop()
+	total := o.total
+	if ctx.Err() != nil {
+		total = o.schedule.due(it.x.clock() - o.start)
+	}
+	for _, p := range publishers {
+		p.endSchedule(ctx.Err() != nil)
+	}
+	it.wait(ctx, publishers)
+	return w.finish(ctx, int64(total-min(total, o.warm)))
+}
+
+// endSchedule ends the sending. What waits is still sent where it fits into one
+// window: then it only came in the last moment. More is a backlog, and unsent.
+func (p *publisher) endSchedule(now bool) {
+	p.hold()
+	if p.it != nil && (now || p.limit-p.seq > p.window) {
+		p.limit = p.seq
+	}
+	p.noteHeld(p.clock(), false)
+	p.release()
+	p.pump()
+}
+
+// windows cuts a run by the clock into iterations of a second.
+type windows struct {
+	*iteration
+	publishers []*publisher
+	from       int64 // start of the window that runs
+	done       totals
+	base       totals // at the end of the warm-up
+	before     usage
+}
+
+// totals are what has come about since the session's start.
+type totals struct{ sent, acked, received, requests, bytes int64 }
+
+func (t totals) minus(o totals) totals {
+	return totals{t.sent - o.sent, t.acked - o.acked, t.received - o.received, t.requests - o.requests, t.bytes - o.bytes}
+}
+
+func (it *iteration) totals(publishers []*publisher) (t totals) {
+	for _, p := range publishers {
+		t.sent += int64(p.sent.Load() - p.first)
+		t.acked += p.acked.Load() + p.warmAcked.Load()
+		t.requests += p.completed()
+		for _, f := range p.flows {
+			for _, r := range f.receipts {
+				t.received += r.delivered.Load()
+			}
+		}
+	}
+	t.bytes = t.received * int64(len(it.payload))
+	for _, in := range it.inboxes {
+		if in.tally {
+			in.shard.mu.Lock()
+			t.received += in.received
+			t.requests += in.received
+			t.bytes += in.bytes
+			in.shard.mu.Unlock()
+		}
+	}
+	return t
+}
+
+// run cuts windows for the duration, or without end where it is 0, until ctx
+// ends or nobody is left.
+func (w *windows) run(ctx context.Context, duration time.Duration) {
+	warm := w.warmTime()
+	if warm == 0 {
+		w.measure()
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for from := time.Duration(0); duration == 0 || from < duration; from += windowLength {
+		end := from + windowLength
+		if duration > 0 {
+			end = min(end, duration)
+		}
+		w.index++
+		w.stage = result.StageActual
+		if from < warm {
+			w.stage = result.StageWarmup
+		}
+		over := !w.until(ctx, timer, w.start+int64(end)) || w.deserted()
+		w.cut(over || end == duration)
+		if over {
+			break
+		}
+		if end == warm {
+			w.measure()
+		}
+	}
+	w.used(w.before, w.usage())
+}
+
+// measure ends the warm-up.
+func (w *windows) measure() {
+	w.before, w.index = w.usage(), 0
+	w.done, w.from = w.totals(w.publishers), w.x.clock()
+	w.seen, w.base = w.done, w.done
+}
+
+// until waits; false means that ctx has ended before.
+func (w *windows) until(ctx context.Context, timer *time.Timer, when int64) bool {
+	for wait := when - w.x.clock(); wait > 0; wait = when - w.x.clock() {
+		timer.Reset(time.Duration(wait))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// deserted reports whether every connection that the run needs is lost.
+func (w *windows) deserted() bool {
+	if len(w.session.publishers) > 0 {
+		return len(w.alive()) == 0
+	}
+	return !slices.ContainsFunc(w.members, func(m *member) bool { return m.client != nil && m.client.Err() == nil })
+}
+
+// cut ends a window. One of which nothing came is counted with the next, so
+// that its time is not lost to the statistics; the last is on its own.
+func (w *windows) cut(last bool) {
+	now, all := w.x.clock(), w.totals(w.publishers)
+	if w.stage == result.StageActual {
+		w.advance(now, all)
+	}
+	d := all.minus(w.done)
+	if now <= w.from || d.requests == 0 && !last {
+		return
+	}
+	r := result.Iteration{
+		Launch: w.launch, Stage: w.stage, Index: w.index, StartNS: w.from - w.caseRun.start, ElapsedNS: now - w.from,
+		Operations: d.requests * int64(w.Load.OperationsPerMessage), Requests: d.requests,
+		Sent: d.sent, Acked: d.acked, Received: d.received, Bytes: d.bytes,
+		Stalled: d.requests == 0 && all.sent > all.requests,
+	}
+	w.from, w.done = now, all
+	w.add(r, result.Delivery{})
+}
+
+// finish accounts for the messages that count, of which so many were scheduled.
+func (w *windows) finish(ctx context.Context, scheduled int64) error {
+	var d result.Delivery
+	var r result.Iteration // its sums are those of the account, and not of the windows
+	for _, p := range w.publishers {
+		w.untimed += p.account(&d, &r, true)
+	}
+	for _, in := range w.inboxes {
+		in.account(&d, &r)
+	}
+	if len(w.session.publishers) == 0 {
+		n := w.base.received // what a listener heard to warm up
+		d.Expected, d.Received, d.Delivered = d.Expected-n, d.Received-n, d.Delivered-n
+	}
+	d.Scheduled = max(scheduled, d.Sent)
+	d.Unsent = d.Scheduled - d.Sent
+	w.delivery.Add(d)
+	w.advance(w.x.clock(), w.totals(w.publishers))
+	if ctx.Err() != nil {
+		return nil
+	}
+	switch {
+	case w.deserted():
+		return ErrAllLost
+	case d.Sent > 0 && d.Expected > 0 && d.Received == 0:
+		return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, d.Sent, w.Load.Drain)
+	}
+	return nil
+}
+
+// listen counts what others publish.
+func (it *iteration) listen(ctx context.Context) error {
+	new(legs).drain(it.shards)
+	it.begin(nil)
+	w := windows{iteration: it, from: it.start}
+	w.run(ctx, it.Load.Duration)
+	return w.finish(ctx, 0)
+}
+
+// stay is about connections that do nothing: what is measured is how long it
+// took, since began, until all stood. Then they stay for the duration.
+func (it *iteration) stay(ctx context.Context, began int64) error {
+	now := it.x.clock()
+	n := it.connected.Load()
+	it.add(result.Iteration{
+		Launch: it.launch, Stage: result.StageActual, Index: 1, StartNS: began - it.caseRun.start, ElapsedNS: max(1, now-began),
+		Operations: n * int64(it.Load.OperationsPerMessage), Requests: n,
+	}, result.Delivery{})
+	w := windows{iteration: it, from: now}
+	before, timer := it.usage(), time.NewTimer(0)
+	defer timer.Stop()
+	for end := now + int64(windowLength); it.Load.Duration == 0 || end <= now+int64(it.Load.Duration); end += int64(windowLength) {
+		if it.Load.Duration == 0 || !w.until(ctx, timer, end) || w.deserted() {
+			break
+		}
+	}
+	it.used(before, it.usage())
+	if ctx.Err() == nil && w.deserted() {
+		return ErrAllLost
+	}
+	return nil
+}
