@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// pinning is the program that keeps a process on one core, "" where there is
+// none or only one core: the other end is kept on core 0, clients on core 1.
+var pinning = func() string {
+	path, err := exec.LookPath("taskset")
+	if err != nil || runtime.NumCPU() < 2 {
+		return ""
+	}
+	return path
+}()
+
+func pinned(ctx context.Context, core int, argv []string) *exec.Cmd {
+	if pinning != "" {
+		argv = append([]string{pinning, "-c", fmt.Sprint(core)}, argv...)
+	}
+	return exec.CommandContext(ctx, argv[0], argv[1:]...)
+}
+
+// process is a child that answers lines with lines.
+type process struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func start(core int, argv ...string) (*process, error) {
+	p := &process{cmd: pinned(context.Background(), core, argv)}
+	p.cmd.Stderr = os.Stderr
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.lines = bufio.NewScanner(out)
+	return p, p.cmd.Start()
+}
+
+// ask sends a command, unless empty, and reads the answer, which starts with
+// the word want, into fields. A child that takes too long is killed.
+func (p *process) ask(command, want string, fields ...any) error {
+	late := time.AfterFunc(2*patience, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	if command != "" {
+		if _, err := fmt.Fprintln(p.in, command); err != nil {
+			return fmt.Errorf("%s: %w", command, err)
+		}
+	}
+	if !p.lines.Scan() {
+		return errors.New("the process has ended, or took too long and was killed")
+	}
+	rest, ok := strings.CutPrefix(p.lines.Text(), want)
+	if !ok {
+		return errors.New(p.lines.Text())
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	_, err := fmt.Sscan(rest, fields...)
+	return err
+}
+
+func (p *process) usage() (u usage, err error) {
+	var cpu int64
+	err = p.ask("usage", "usage", &cpu, &u.writes, &u.reads, &u.rss, &u.received)
+	u.cpu = time.Duration(cpu)
+	return u, err
+}
+
+// stop ends the child, which has a moment to disconnect.
+func (p *process) stop() {
+	_ = p.in.Close()
+	late := time.AfterFunc(5*time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = p.cmd.Wait()
+}
+
+// server is the other end of a work.
+type server struct {
+	*process
+	addr, ca string
+	patience time.Duration // for what is on its way
+}
+
+func startServer(self, kind, dir string) (s server, err error) {
+	argv := []string{self, "server=" + kind}
+	if dir != "" {
+		argv, s.ca = append(argv, "dir="+dir), dir+"/ca.pem"
+	}
+	s.patience = patience / 2
+	if s.process, err = start(0, argv...); err != nil {
+		return s, err
+	}
+	return s, s.ask("", "addr", &s.addr)
+}
+
+// counts is what a server has seen.
+type counts struct{ in, out, connections int64 }
+
+func (s server) count() (c counts, err error) {
+	err = s.ask("count", "count", &c.in, &c.out, &c.connections)
+	return c, err
+}
+
+func (c counts) minus(b counts) counts {
+	return counts{c.in - b.in, c.out - b.out, c.connections - b.connections}
+}
