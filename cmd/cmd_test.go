@@ -89,7 +89,8 @@ func TestRunID(t *testing.T) {
 
 func planCase(pairs, inflight int) scenarios.Case {
 	return scenarios.Case{Load: scenarios.Load{
-		Shape: scenarios.Pairs, Pairs: pairs, Inflight: inflight, MinTime: 250 * time.Millisecond,
+		Shape: scenarios.Pairs, Pairs: pairs, Topics: pairs, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 1,
+		Inflight: inflight, MinTime: 250 * time.Millisecond,
 		Launches: 1, Warmup: 3, Iterations: 15, OperationsPerMessage: 1,
 	}}
 }
@@ -140,6 +141,14 @@ func TestDescriptors(t *testing.T) {
 	checkDescriptors(cases, true, 1024, &bad)
 	if len(bad) != 1 || bad[0].code != exitUsage || !strings.Contains(bad[0].msg, "2,064 open files and the limit is 1,024") {
 		t.Errorf("got %v", bad)
+	}
+}
+
+func TestSIBytes(t *testing.T) {
+	for v, want := range map[float64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9_949: "9.9 kB", 99_900: "100 kB", 999_499: "999 kB", 999_999: "1.0 MB", 2e12: "2.0 TB"} {
+		if got := siBytes(v); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
 	}
 }
 

@@ -81,6 +81,30 @@ func (s settings) settle(one string, others []string, bad *faults) {
 	}
 }
 
+// settleRates is settle for the four ways to say how fast.
+func (s settings) settleRates(bad *faults) {
+	ways := []string{"rate", "rate-per-client", "interval", "stages"}
+	strongest := 0
+	for _, name := range ways {
+		strongest = max(strongest, s[name].source)
+	}
+	var kept []string
+	for _, name := range ways {
+		switch one, given := s[name]; {
+		case given && one.source < strongest:
+			delete(s, name)
+		case given:
+			kept = append(kept, one.place)
+		}
+	}
+	if len(kept) > 1 {
+		bad.usage("keep one: --rate is the total over all publishers, --rate-per-client and --interval are for each", "%s all say how fast", strings.Join(kept, " and "))
+		for _, name := range ways {
+			delete(s, name)
+		}
+	}
+}
+
 // gather reads flags, environment and configuration file into one set. The
 // faults of all three are returned at once; hints are about variables that
 // nobody reads.

@@ -3,43 +3,13 @@ package cmd
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
-
-// spareDescriptors is what the process needs besides its connections: standard
-// files, report files, listeners, the poller.
-const spareDescriptors = 64
-
-// descriptors is how many files the hungriest case keeps open. Towards the
-// embedded broker both ends of a connection are in this process.
-func descriptors(cases []scenarios.Case, embedded bool) uint64 {
-	most := 0
-	for _, c := range cases {
-		most = max(most, connections(c))
-	}
-	if embedded {
-		most *= 2
-	}
-	return uint64(most) + spareDescriptors
-}
-
-func connections(c scenarios.Case) int {
-	if c.Load.Shape == scenarios.Loopback {
-		return c.Load.Pairs
-	}
-	return 2 * c.Load.Pairs
-}
-
-// checkDescriptors refuses a run that would end in "too many open files".
-func checkDescriptors(cases []scenarios.Case, embedded bool, limit uint64, bad *faults) {
-	if need := descriptors(cases, embedded); limit > 0 && need > limit {
-		bad.usage("raise the limit with ulimit -n, or ask for fewer --pairs", "this needs %s open files and the limit is %s",
-			result.FormatInt(int64(need)), result.FormatInt(int64(limit)))
-	}
-}
 
 // planLine says what is going to happen: "18 cases x 1 launch x (3 warm-up + 15)
 // iterations, 1 publisher + 1 subscriber per case, window 100, about 1m15s".
@@ -52,14 +22,22 @@ func planLine(cases []scenarios.Case) string {
 	if launches == "1" {
 		word = "launch"
 	}
-	line := fmt.Sprintf("plan: %s x %s %s x (%s warm-up + %s) iterations, %s, window %s",
-		plural(len(cases), "case"), launches, word,
-		load(func(l scenarios.Load) int { return l.Warmup }), load(func(l scenarios.Load) int { return l.Iterations }),
-		who(cases), load(func(l scenarios.Load) int { return l.Inflight }))
+	line := fmt.Sprintf("plan: %s x %s %s x ", plural(len(cases), "case"), launches, word)
+	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return unbounded(c.Load) }) {
+		line += "until it is stopped"
+	} else {
+		line += fmt.Sprintf("(%s warm-up + %s) iterations", load(func(l scenarios.Load) int { return l.Warmup }), load(func(l scenarios.Load) int { return l.Iterations }))
+	}
+	line += ", " + who(cases) + " per case, window " + load(func(l scenarios.Load) int { return l.Inflight })
 	if d := estimate(cases); d > 0 {
 		line += ", about " + d.String()
 	}
 	return line
+}
+
+// unbounded reports whether a load ends only when it is told to.
+func unbounded(l scenarios.Load) bool {
+	return l.Duration == 0 && (l.Shape == scenarios.Subscribe || l.Shape == scenarios.Connect)
 }
 
 // span is a figure over the cases: "100", or "10-1000" where they differ.
@@ -74,32 +52,108 @@ func span(cases []scenarios.Case, f func(scenarios.Case) int) string {
 	return result.FormatInt(int64(low)) + "-" + result.FormatInt(int64(high))
 }
 
+// who counts the clients of a case, and says what they send at a rate.
 func who(cases []scenarios.Case) string {
-	n := span(cases, func(c scenarios.Case) int { return c.Load.Pairs })
-	s := "s"
-	if n == "1" {
-		s = ""
-	}
+	offered, noun, tail := offers(cases), "publisher", ""
 	if cases[0].Load.Shape == scenarios.Loopback {
-		return fmt.Sprintf("%s client%s that publish and subscribe per case", n, s)
+		noun, tail = "client", " that publish and subscribe"
 	}
-	return fmt.Sprintf("%[1]s publisher%[2]s + %[1]s subscriber%[2]s per case", n, s)
+	senders := people(cases, noun, (*scenarios.Load).PublisherClients) + tail
+	switch closed := slices.ContainsFunc(cases, func(c scenarios.Case) bool { return len(c.Load.Stages) == 0 }); {
+	case offered != "" && !closed:
+		senders = offered + tail
+	case offered != "":
+		senders += " (" + offered + ")"
+	}
+	parts := []string{senders}
+	if tail == "" && cases[0].Load.Shape != scenarios.Churn {
+		parts = append(parts, people(cases, "subscriber", (*scenarios.Load).SubscriberClients))
+	}
+	parts = append(parts, people(cases, "idle client", func(l *scenarios.Load) int { return l.Idle }))
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " + ")
 }
 
-// warmupShare is the part of an iteration's time that the engine gives to a
-// warm-up one.
-const warmupShare = 0.4
+// people is "1 publisher", "10-100 publishers", or "" for none.
+func people(cases []scenarios.Case, noun string, count func(*scenarios.Load) int) string {
+	switch n := span(cases, func(c scenarios.Case) int { return count(&c.Load) }); n {
+	case "0":
+		return ""
+	case "1":
+		return "1 " + noun
+	default:
+		return n + " " + noun + "s"
+	}
+}
 
-// estimate is how long the iterations take that are sized by time, 0 where any
-// is sized by a number of messages: how long those take is to be found out.
+// offers is the rate of the open loops among the cases, "" where there is none.
+func offers(cases []scenarios.Case) string {
+	var list []string
+	for _, c := range cases {
+		if s := offer(c.Load); s != "" && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	if len(list) > 3 {
+		list = append(list[:2], "...", list[len(list)-1])
+	}
+	return strings.Join(list, "; ")
+}
+
+// offer says what an open loop sends, in total and by client: "200 publishers x
+// 50 msg/s = 10,000 msg/s offered".
+func offer(l scenarios.Load) string {
+	if len(l.Stages) == 0 {
+		return ""
+	}
+	last := l.Stages[len(l.Stages)-1]
+	clients, noun, unit := l.PublisherClients(), "publisher", "msg/s"
+	if l.Shape == scenarios.Churn {
+		clients, noun, unit = l.SubscriberClients(), "client", "connects/s"
+	}
+	if len(l.Stages) == 1 && last.From == last.To {
+		return fmt.Sprintf("%s x %s %s = %s %s offered", plural(clients, noun), rate(last.To/float64(clients)), unit, rate(last.To), unit)
+	}
+	parts := make([]string, len(l.Stages))
+	for i, st := range l.Stages {
+		parts[i] = fmt.Sprintf("%s to %s in %s", rate(st.From), rate(st.To), short(st.Duration))
+		if st.From == st.To {
+			parts[i] = fmt.Sprintf("%s for %s", rate(st.To), short(st.Duration))
+		}
+	}
+	return fmt.Sprintf("%s with %s %s in total", plural(clients, noun), strings.Join(parts, ", "), unit)
+}
+
+// short is a duration without zero parts: "1m".
+func short(d time.Duration) string {
+	s := strings.TrimSuffix(d.String(), "m0s")
+	if len(s) < len(d.String()) {
+		s += "m"
+	}
+	return strings.Replace(s, "h0m", "h", 1)
+}
+
+// rate prints a number per second, with up to three digits behind the point.
+func rate(v float64) string {
+	if v == float64(int64(v)) {
+		return result.FormatInt(int64(v))
+	}
+	return strconv.FormatFloat(v, 'g', max(3, len(strconv.Itoa(int(v)))), 64)
+}
+
+// estimate is how long the cases take, 0 where any ends by a number of
+// messages, or never: how long those take is to be found out.
 func estimate(cases []scenarios.Case) time.Duration {
 	var sum time.Duration
 	for _, c := range cases {
-		if c.Load.Messages > 0 {
+		l := &c.Load
+		each := l.Duration
+		switch {
+		case l.Messages > 0, unbounded(*l):
 			return 0
+		case each == 0:
+			each = time.Duration((scenarios.WarmupShare*float64(l.Warmup) + float64(l.Iterations)) * float64(l.MinTime))
 		}
-		iterations := warmupShare*float64(c.Load.Warmup) + float64(c.Load.Iterations)
-		sum += time.Duration(float64(c.Load.Launches) * iterations * float64(c.Load.MinTime))
+		sum += time.Duration(l.Launches) * each
 	}
 	return max(sum.Round(time.Second), time.Second)
 }
@@ -110,4 +164,27 @@ func firstURL(cases []scenarios.Case) string {
 		return cases[i].Target.URLs[0].String()
 	}
 	return ""
+}
+
+// caseLine is the plan of one case: who sends what, and what it needs.
+func caseLine(c scenarios.Case, embedded bool) string {
+	n := needsOf(c, embedded)
+	line := who([]scenarios.Case{c})
+	if c.Load.PublisherClients() > 0 {
+		line += fmt.Sprintf(", %s payload", payloadSize(c.Payload))
+		if len(c.Load.Stages) == 0 {
+			line += ", window " + result.FormatInt(int64(c.Load.Inflight))
+		}
+	}
+	if n.bytesPerSecond > 0 {
+		line += fmt.Sprintf(", %s/s published and %s/s delivered", siBytes(n.bytesPerSecond), siBytes(n.delivered))
+	}
+	return line + fmt.Sprintf(", needs %s descriptors and about %s of memory", result.FormatInt(int64(n.descriptors)), siBytes(n.memory))
+}
+
+func payloadSize(p scenarios.Payload) string {
+	if p.Mean() != float64(p.Max()) {
+		return fmt.Sprintf("%s (mean %s, at most %s)", clean(p.Name), siBytes(p.Mean()), siBytes(float64(p.Max())))
+	}
+	return result.FormatInt(int64(p.Size)) + " B"
 }

@@ -76,13 +76,19 @@ func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
 	if r.cases, err = sc.Cases(); err != nil {
 		return nil, append(bad, asFaults(err, exitUsage)...)
 	}
+	for i := range r.cases {
+		r.cases[i].Load.Seed = seed
+	}
 	a.warnScenario(sc)
-	r.outs.spare(s, filesRead(args, s), &bad)
+	r.outs.spare(s, append(filesRead(args, s), sc.Files()...), &bad)
 	r.judge = readJudge(s, sc, r.cases, r.outs, &bad)
 	bad = append(bad, aim(r.cases)...)
 	r.embedded = embedded(r.cases)
 	env := machine()
 	checkDescriptors(r.cases, r.embedded, env.NoFile, &bad)
+	if !s["force"].on() {
+		checkMemory(r.cases, r.embedded, availableMemory(), &bad)
+	}
 	r.report = &result.Report{
 		Schema: result.Schema, Tool: tool(), Environment: env,
 		Scenario: sc.Effective(), ScenarioHash: sc.Hash(),
@@ -115,6 +121,7 @@ func (a *app) scenario(args []string, s settings, bad *faults) *scenarios.Scenar
 	s.settle("password", []string{"password-env"}, bad)
 	s.settle("password-file", []string{"password-env"}, bad)
 	s.settle("transport", []string{"tls"}, bad)
+	s.settleRates(bad)
 	if s["password"].source == fromFlag {
 		a.warn("warning: --password shows in ps to everybody on this machine: --password-file and --password-env do not")
 	}
@@ -127,8 +134,9 @@ func (a *app) scenario(args []string, s settings, bad *faults) *scenarios.Scenar
 }
 
 // fileFlags are the flags of run whose values are files that it reads, but for
-// the baseline, which readJudge refuses in words of its own.
-var fileFlags = []string{"config", "gate", "credentials", "password-file", "cafile", "cert", "key", "key-password-file", "pkcs12"}
+// those of the scenario, which knows its own, and the baseline, which readJudge
+// refuses in words of its own.
+var fileFlags = []string{"config", "gate"}
 
 // filesRead lists the files that the arguments and settings of run name.
 func filesRead(args []string, s settings) (paths []string) {
@@ -244,7 +252,8 @@ func (r *run) plan(ctx context.Context) error {
 	fmt.Fprintln(&b, planLine(r.cases))
 	fmt.Fprintf(&b, "needs %s open files of %s\n", result.FormatInt(int64(descriptors(r.cases, r.embedded))), result.FormatInt(int64(r.report.Environment.NoFile)))
 	for i, c := range r.cases {
-		fmt.Fprintf(&b, "%*d  %s\n", len(strconv.Itoa(len(r.cases))), i+1, clean(c.ID))
+		width := len(strconv.Itoa(len(r.cases)))
+		fmt.Fprintf(&b, "%*d  %s\n%*s  %s\n", width, i+1, clean(c.ID), width, "", caseLine(c, r.embedded))
 	}
 	_, err := io.WriteString(r.a.Stdout, b.String())
 	return stdoutError(err)

@@ -193,6 +193,7 @@ type Payload struct {
 	Data []byte // PayloadFile, PayloadText, and the fixed part of PayloadTemplate
 	Name string // canonical, as in ids: "8192", "@file", "text:..."
 
+	path     string // of PayloadFile
 	template []templateField
 	sizes    *sizes
 }

@@ -26,9 +26,9 @@ type step struct {
 // rateKeys are the ways to say how fast an open loop goes.
 var rateKeys = []string{"rate", "rate_per_client", "interval", "stages"}
 
-// warmupShare is the part of an iteration's time that the engine gives to a
+// WarmupShare is the part of an iteration's time that the engine gives to a
 // warm-up one of a closed loop.
-const warmupShare = 0.4
+const WarmupShare = 0.4
 
 func paceFields() []field {
 	at := func(c *Case) *pace { return &c.Load.asked.pace }
@@ -339,6 +339,6 @@ func (s *Scenario) settleClosed(l *Load, fail failer) {
 			fail("min_time", "duration and min_time both size the iterations: keep one")
 		}
 		l.Duration = 0
-		l.MinTime = max(time.Millisecond, time.Duration(float64(p.duration)/(warmupShare*float64(l.Warmup)+float64(l.Iterations))))
+		l.MinTime = max(time.Millisecond, time.Duration(float64(p.duration)/(WarmupShare*float64(l.Warmup)+float64(l.Iterations))))
 	}
 }

@@ -48,11 +48,12 @@ func parsePayload(s, dir string) (Payload, error) {
 		return payloadForms[form](text)
 	}
 	if path, ok := strings.CutPrefix(s, "@"); ok {
-		data, err := readPayload(resolve(dir, path))
+		path = resolve(dir, path)
+		data, err := readPayload(path)
 		if err != nil {
 			return Payload{}, fmt.Errorf("payload file %s: %w", shown(path), err)
 		}
-		return Payload{Kind: PayloadFile, Size: len(data), Data: data, Name: s}, nil
+		return Payload{Kind: PayloadFile, Size: len(data), Data: data, Name: s, path: path}, nil
 	}
 	n, err := parseSize(s)
 	return Payload{Kind: PayloadSize, Size: n, Name: strconv.Itoa(n)}, err

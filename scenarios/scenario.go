@@ -65,6 +65,26 @@ func newScenario() *Scenario {
 // Source returns the scenario file as it was read.
 func (s *Scenario) Source() []byte { return slices.Clone(s.source) }
 
+// Files lists the files that the scenario and its settings name, but for those
+// of a directory of CA certificates.
+func (s *Scenario) Files() (list []string) {
+	o, c := &s.base.TLS, &s.base.Clients
+	for _, path := range append(slices.Clone(o.CAFiles), o.CertFile, o.KeyFile, o.KeyPasswordFile, s.passwordFile, c.Credentials) {
+		if path != "" {
+			list = append(list, path)
+		}
+	}
+	for _, a := range s.axes {
+		for _, v := range a.values {
+			var one Case
+			if v.apply(&one); one.Payload.path != "" {
+				list = append(list, one.Payload.path)
+			}
+		}
+	}
+	return list
+}
+
 // GatePlace says where gate i stands, "nightly.yaml:7".
 func (s *Scenario) GatePlace(i int) string {
 	return fmt.Sprintf("%s:%d", s.gatePlaces[i].file, s.gatePlaces[i].line)

@@ -1,0 +1,122 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// spareDescriptors is what the process needs besides its connections: standard
+// files, report files, listeners, the poller.
+const spareDescriptors = 64
+
+// needs are what a case takes of the machine.
+type needs struct {
+	descriptors               int
+	memory                    float64 // bytes, a rough upper bound
+	bytesPerSecond, delivered float64 // of payload, at an open loop's highest rate
+}
+
+// What a connection takes of memory while it is idle, its session included, in
+// bytes; and what the account of a message in flight takes.
+const (
+	tcpMemory     = 8 << 10
+	tlsMemory     = 28 << 10
+	accountMemory = 64
+)
+
+// needsOf adds up. Towards the embedded broker both ends of a connection are in
+// this process.
+func needsOf(c scenarios.Case, embedded bool) needs {
+	l := &c.Load
+	ends, connections := 1, l.Connections()
+	if embedded {
+		ends = 2
+	}
+	n := needs{descriptors: ends * connections}
+	idle := float64(tcpMemory)
+	if c.Transport == scenarios.TLS {
+		idle = tlsMemory
+	}
+	flows := float64(l.Topics) * float64(l.Publishers)
+	// A publisher has its message and one that is being written, a subscriber one that is being read.
+	buffers := float64(2*l.PublisherClients()+l.SubscriberClients()) * float64(c.Payload.Max())
+	n.memory = float64(ends) * (float64(connections)*idle + buffers)
+	n.memory += flows * float64(max(1, l.Subscribers)) * float64(l.Inflight) * accountMemory
+	if len(l.Stages) > 0 && l.Shape != scenarios.Churn {
+		top := 0.0
+		for _, st := range l.Stages {
+			top = max(top, st.From, st.To)
+		}
+		copies := float64(l.Subscribers)
+		if l.Share != "" {
+			copies = 1
+		}
+		n.bytesPerSecond = top * c.Payload.Mean()
+		n.delivered = n.bytesPerSecond * copies
+	}
+	return n
+}
+
+// descriptors is how many files the hungriest case keeps open.
+func descriptors(cases []scenarios.Case, embedded bool) uint64 {
+	most := 0
+	for _, c := range cases {
+		most = max(most, needsOf(c, embedded).descriptors)
+	}
+	return uint64(most) + spareDescriptors
+}
+
+// checkDescriptors refuses a run that would end in "too many open files".
+func checkDescriptors(cases []scenarios.Case, embedded bool, limit uint64, bad *faults) {
+	if need := descriptors(cases, embedded); limit > 0 && need > limit {
+		bad.usage("raise the limit with ulimit -n, or ask for fewer --pairs, --publishers or --subscribers", "this needs %s open files and the limit is %s",
+			result.FormatInt(int64(need)), result.FormatInt(int64(limit)))
+	}
+}
+
+// checkMemory refuses a run that would end in the machine's memory being used
+// up: available is in bytes, 0 where it is not known.
+func checkMemory(cases []scenarios.Case, embedded bool, available float64, bad *faults) {
+	for _, c := range cases {
+		if n := needsOf(c, embedded); available > 0 && n.memory > available {
+			bad.usage("ask for fewer clients, a smaller payload or a smaller --inflight; --force runs it all the same",
+				"%s needs about %s of memory, and %s are available", clean(c.ID), siBytes(n.memory), siBytes(available))
+			return
+		}
+	}
+}
+
+// availableMemory is what the kernel says that programs may still take, in
+// bytes, 0 where it does not tell.
+func availableMemory() float64 {
+	b, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kib, _ := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
+			return kib * 1024
+		}
+	}
+	return 0
+}
+
+// siBytes prints bytes with a decimal unit: "2.0 TB".
+func siBytes(v float64) string {
+	const units = "kMGTPE"
+	if v < 1000 {
+		return strconv.FormatFloat(v, 'f', -1, 64) + " B"
+	}
+	i := -1
+	for ; v >= 999.5 && i < len(units)-1; i++ {
+		v /= 1000
+	}
+	decimals := 0
+	if v < 10 {
+		decimals = 1
+	}
+	return fmt.Sprintf("%.*f %cB", decimals, v, units[i])
+}
