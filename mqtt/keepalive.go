@@ -13,6 +13,7 @@ type keepAlive struct {
 	interval time.Duration // 0: off
 	writes   int64
 	reads    int64
+	progress int64
 	wrote    time.Time // when writes was last seen to change
 	heard    time.Time // when reads was
 	pinged   bool      // nothing has been heard since a PINGREQ
@@ -129,6 +130,10 @@ func (c *Client) keepAlive(now time.Time, period time.Duration) {
 	if s.Reads != k.reads {
 		// Any packet proves life, so heavy traffic never delays the proof.
 		k.reads, k.heard, k.pinged = s.Reads, now, false
+	}
+	if s.Progress != k.progress {
+		// Nor does a packet that takes the peer longer than the interval to read.
+		k.progress, k.heard = s.Progress, now
 	}
 	silent := now.Sub(k.heard)
 	if k.pinged && silent >= k.interval*3/2-2*period {

@@ -1,8 +1,11 @@
 package mqtt
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,4 +113,41 @@ func TestKeepAliveOff(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSlowPeer: a packet that takes the peer many intervals to read is no dead
+// connection as long as it goes on reading; when it stops, it is.
+func TestSlowPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = io.ReadFull(far, make([]byte, 15))
+			_, _ = far.Write([]byte{0x20, 2, 0, 0})
+		}()
+		cfg := Config{Version: packet.V311, ClientID: "c", KeepAlive: 2 * time.Second, Dial: func(context.Context) (net.Conn, error) { return near, nil }}
+		c, err := Connect(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tmpl, err := c.Template(&packet.Publish{Topic: []byte("a"), Payload: make([]byte, 4<<20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.PublishN(tmpl, 1, 0, nil); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		_ = c.Flush()
+		// 100 KiB/s: the 4 MiB take 40 s.
+		for i := range 80 {
+			if _, err := io.ReadFull(far, make([]byte, 50<<10)); err != nil {
+				t.Fatalf("after %d s: %v, %v", i/2, err, c.Err())
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		stopped := time.Now()
+		<-c.Done()
+		if d := time.Since(stopped); !errors.Is(c.Err(), ErrKeepAlive) || d > 3*time.Second {
+			t.Errorf("%v after %s", c.Err(), d)
+		}
+	})
 }

@@ -51,7 +51,7 @@ type Conn struct {
 	drain  func() // drainAll, bound once: `go c.drain()` then allocates nothing
 	onRoom func()
 
-	reads, writes, bytesIn, bytesOut atomic.Int64
+	reads, writes, bytesIn, bytesOut, progress atomic.Int64
 
 	mu       sync.Mutex
 	changed  sync.Cond // room, busy or err have changed
@@ -83,24 +83,24 @@ func New(nc net.Conn, o Options) *Conn {
 	c.scan.SetVersion(o.Version)
 	c.changed.L = &c.mu
 	c.drain = c.drainAll
-	c.source, c.sink = endsOf(nc)
+	c.source, c.sink = c.endsOf(nc)
 	return c
 }
 
 // endsOf returns the best ways to read and write nc.
-func endsOf(nc net.Conn) (source, sink) {
+func (c *Conn) endsOf(nc net.Conn) (source, sink) {
 	if raw := rawConn(nc); raw != nil {
-		return newRawSource(raw), newRawSink(nc, raw)
+		return newRawSource(raw), newRawSink(nc, raw, &c.progress)
 	}
 	t, ok := nc.(*tls.Conn)
 	if !ok {
-		return plainSource{nc}, plainSink{nc}
+		return plainSource{nc}, plainSink{nc, &c.progress}
 	}
 	if nb, ok := t.NetConn().(*nonBlocking); ok {
-		nb.start()
+		nb.start(&c.progress)
 		return &tlsSource{t: t}, tlsSink{t, nb}
 	}
-	return &tlsSource{t: t}, plainSink{nc}
+	return &tlsSource{t: t}, plainSink{nc, &c.progress}
 }
 
 // NetConn returns the connection underneath.
@@ -339,10 +339,11 @@ func (c *Conn) Idle() bool {
 }
 
 // Stats counts system calls and bytes of one connection. Reads and Writes are
-// batches: a TLS batch may be several records.
-type Stats struct{ Reads, Writes, BytesIn, BytesOut int64 }
+// batches: a TLS batch may be several records. Progress grows with the bytes of
+// a blocked write that the peer makes room for.
+type Stats struct{ Reads, Writes, BytesIn, BytesOut, Progress int64 }
 
 // Stats returns the counters so far.
 func (c *Conn) Stats() Stats {
-	return Stats{c.reads.Load(), c.writes.Load(), c.bytesIn.Load(), c.bytesOut.Load()}
+	return Stats{c.reads.Load(), c.writes.Load(), c.bytesIn.Load(), c.bytesOut.Load(), c.progress.Load()}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -82,16 +83,28 @@ func (r *tlsSource) fill(s *packet.Scanner) (int, error) {
 }
 
 // plainSink leaves every write to the draining goroutine.
-type plainSink struct{ nc net.Conn }
+type plainSink struct {
+	nc       net.Conn
+	progress *atomic.Int64
+}
 
 func (p plainSink) try(b []byte) ([]byte, bool, error) { return b, true, nil }
 
-func (p plainSink) finish(rest []byte) error {
-	if len(rest) == 0 {
-		return nil
+func (p plainSink) finish(rest []byte) error { return writeAll(p.nc, rest, p.progress) }
+
+// writeAll writes b, blocking, in pieces: one that is followed by another has
+// been taken by the peer rather than by a buffer, and counts as progress.
+func writeAll(nc net.Conn, b []byte, progress *atomic.Int64) error {
+	for len(b) > 0 {
+		n, err := nc.Write(b[:min(len(b), HighWater)])
+		if err != nil {
+			return err
+		}
+		if b = b[n:]; len(b) > 0 && progress != nil {
+			progress.Add(int64(n))
+		}
 	}
-	_, err := p.nc.Write(rest)
-	return err
+	return nil
 }
 
 // tlsSink encrypts in the caller's goroutine; only the socket may lag behind.
@@ -113,9 +126,10 @@ type nonBlocking struct {
 	net.Conn
 	sink sink
 
-	mu      sync.Mutex
-	started bool
-	rest    []byte
+	mu       sync.Mutex
+	started  bool
+	progress *atomic.Int64
+	rest     []byte
 }
 
 // NonBlocking wraps nc for use under [tls.Client] or [tls.Server], so that
@@ -126,14 +140,14 @@ func NonBlocking(nc net.Conn) net.Conn {
 	if raw == nil {
 		return nc
 	}
-	return &nonBlocking{Conn: nc, sink: newRawSink(nc, raw)}
+	return &nonBlocking{Conn: nc, sink: newRawSink(nc, raw, nil)}
 }
 
 // start switches from blocking writes, which the handshake needs, to
 // non-blocking ones.
-func (n *nonBlocking) start() {
+func (n *nonBlocking) start(progress *atomic.Int64) {
 	n.mu.Lock()
-	n.started = true
+	n.started, n.progress = true, progress
 	n.mu.Unlock()
 }
 
@@ -174,7 +188,7 @@ func (n *nonBlocking) flush() error {
 			return nil
 		}
 		n.mu.Unlock()
-		if _, err := n.Conn.Write(rest); err != nil {
+		if err := writeAll(n.Conn, rest, n.progress); err != nil {
 			return err
 		}
 		n.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -72,10 +73,12 @@ type rawSink struct {
 	buf  []byte
 	n    int
 	err  error
+
+	progress *atomic.Int64
 }
 
-func newRawSink(nc net.Conn, raw syscall.RawConn) *rawSink {
-	w := &rawSink{nc: nc, raw: raw}
+func newRawSink(nc net.Conn, raw syscall.RawConn, progress *atomic.Int64) *rawSink {
+	w := &rawSink{nc: nc, raw: raw, progress: progress}
 	w.once = w.writeOnce
 	return w
 }
@@ -105,13 +108,7 @@ func (w *rawSink) writeOnce(fd uintptr) bool {
 	return true
 }
 
-func (w *rawSink) finish(rest []byte) error {
-	if len(rest) == 0 {
-		return nil
-	}
-	_, err := w.nc.Write(rest)
-	return err
-}
+func (w *rawSink) finish(rest []byte) error { return writeAll(w.nc, rest, w.progress) }
 
 func ignoringEINTR(call func(int, []byte) (int, error), fd int, p []byte) (int, error) {
 	for {
