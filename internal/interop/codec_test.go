@@ -64,11 +64,15 @@ func newControl(t packet.Type) control {
 
 var errIncomplete = errors.New("more bytes are needed, or some are left over")
 
-// recode decodes raw as one packet of version v and encodes it again.
-func recode(raw []byte, v packet.Version) ([]byte, error) {
+// decodeOne decodes raw, which has to be one packet, of version v.
+func decodeOne(raw []byte, v packet.Version) (control, error) {
 	s := packet.NewScanner(nil, 0)
 	s.SetVersion(v)
-	s.Advance(copy(s.Space(), raw))
+	for rest := raw; len(rest) > 0; {
+		n := copy(s.Space(), rest)
+		s.Advance(n)
+		rest = rest[n:]
+	}
 	f, ok, err := s.Next()
 	if err != nil {
 		return nil, err
@@ -77,7 +81,13 @@ func recode(raw []byte, v packet.Version) ([]byte, error) {
 		return nil, errIncomplete
 	}
 	c := newControl(f.Type())
-	if err := c.Decode(f, v); err != nil {
+	return c, c.Decode(f, v)
+}
+
+// recode decodes raw as one packet of version v and encodes it again.
+func recode(raw []byte, v packet.Version) ([]byte, error) {
+	c, err := decodeOne(raw, v)
+	if err != nil {
 		return nil, err
 	}
 	return c.Append(nil, v)

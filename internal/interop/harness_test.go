@@ -59,11 +59,17 @@ func need(t *testing.T, name string) string {
 	if err == nil {
 		return path
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("%s is not installed: scripts/test installs it when run as root on Debian", name)
-	}
-	t.Skipf("SKIPPED: %s is not installed; install mosquitto and mosquitto-clients, or run scripts/test as root on Debian", name)
+	lacking(t, "%s is not installed; install it, or run scripts/test as root on Debian", name)
 	return ""
+}
+
+// lacking skips a test for want of something; with CI=true that is a failure.
+func lacking(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf("SKIPPED: "+format, args...)
 }
 
 // A process is a child that ends with its test.
