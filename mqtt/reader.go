@@ -1,7 +1,9 @@
 package mqtt
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"syscall"
@@ -109,7 +111,7 @@ func (c *Client) handle(f packet.Frame) error {
 func (c *Client) onPublish(f packet.Frame) error {
 	p := &c.pub
 	if err := c.decoder.Decode(p, f, c.cfg.Version); err != nil {
-		return malformed(err)
+		return badPublish(f, err)
 	}
 	if len(p.RawProperties) > 0 {
 		if err := c.resolveAlias(p); err != nil {
@@ -124,6 +126,15 @@ func (c *Client) onPublish(f packet.Frame) error {
 			return nil
 		}
 	}
+}
+
+// badPublish is malformed for a PUBLISH: it names the topic, if there is one.
+func badPublish(f packet.Frame, err error) error {
+	if len(f.Body) > 2 {
+		topic := f.Body[2:min(len(f.Body), 2+int(binary.BigEndian.Uint16(f.Body)))]
+		err = fmt.Errorf("%w (topic %.80q)", err, topic)
+	}
+	return malformed(err)
 }
 
 func (c *Client) deliver(p *packet.Publish) error {

@@ -1,5 +1,7 @@
 package packet
 
+import "fmt"
+
 const (
 	// firstBuffer is what a Scanner that was given no buffer starts with.
 	firstBuffer = 4 << 10
@@ -222,6 +224,6 @@ func (s *Scanner) NextAck(first byte) (id uint16, ok bool) {
 
 func (s *Scanner) tooLarge(b []byte) (Frame, bool, error) {
 	return Frame{}, false, &MalformedError{
-		Type(b[0] >> 4), 1, "packet is over the Maximum Packet Size", ReasonPacketTooLarge,
+		Type(b[0] >> 4), 1, fmt.Sprintf("packet is over the Maximum Packet Size of %d B", s.max), ReasonPacketTooLarge,
 	}
 }
