@@ -211,7 +211,7 @@ func TestScenarioKeysAreDocumented(t *testing.T) {
 // Flags that are named in running text exist, and exit codes are as --help has them.
 func TestDocumentsAgreeWithHelp(t *testing.T) {
 	var help strings.Builder
-	for _, c := range []string{"run", "broker", "compare-reports", "report", "audit"} {
+	for _, c := range []string{"run", "broker", "compare-reports", "report", "audit", "calibrate"} {
 		stdout, stderr, code := tool(c, "--help")
 		if code != 0 {
 			t.Fatalf("%s --help: exit code %d\n%s", c, code, stderr)

@@ -52,6 +52,7 @@ func (a *app) help(c *cobra.Command, _ []string) {
 // helpGroups are the commands whose flags are shown by groups.
 var helpGroups = map[string][]flagGroup{
 	"run": runFlags, "broker": brokerFlags, "compare-reports": compareFlags, "report": reportFlags, "audit": auditFlags,
+	"calibrate": calibrateFlags,
 }
 
 const runHelpTail = `Values come from, first to last: flag, environment (--client-id is

@@ -218,6 +218,7 @@ func (r *run) run(ctx context.Context) error {
 // finish judges what was measured, prints it and writes the files.
 func (r *run) finish(o outcome) error {
 	var j judgement
+	r.a.addCeilings(r.report, r.quiet)
 	if o.measured() {
 		j = r.judge.judge(r.report)
 	}

@@ -20,6 +20,12 @@ func Console(w io.Writer, r *result.Report) error {
 		fmt.Fprintln(&b, "\nNo case was run.")
 		return flush(w, &b)
 	}
+	if r.Calibration != nil {
+		if err := consoleCalibration(&b, r); err != nil {
+			return err
+		}
+		return flush(w, &b)
+	}
 	t := NewTable(r)
 	b.WriteString("\n")
 	if common := commonLines(t.Common); len(common) > 0 {
@@ -69,6 +75,7 @@ func sections(r *result.Report, t *Table) []section {
 		{"Warnings", warningLines(r.Cases)},
 		{"Hints", hintLines(r.Cases)},
 		{"Limits", limitLines(r.Cases)},
+		{"Ceiling", ceilingLines(r.Cases)},
 		{"Gates", gateLines(r.Gates)},
 		{"Legends", legendLines(t)},
 	}

@@ -22,6 +22,12 @@ func Markdown(w io.Writer, r *result.Report) error {
 		b.WriteString("No case was run.\n")
 		return flush(w, &b)
 	}
+	if r.Calibration != nil {
+		if err := markdownCalibration(&b, r); err != nil {
+			return err
+		}
+		return flush(w, &b)
+	}
 	if err := markdownGrid(&b, t); err != nil {
 		return err
 	}

@@ -1,0 +1,191 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mqttload/mqttload/internal/calibrate"
+	"github.com/mqttload/mqttload/report"
+	"github.com/mqttload/mqttload/result"
+)
+
+// peerCommand is the hidden command that runs as the other process.
+const peerCommand = "calibrate-peer"
+
+var calibrateFlags = []flagGroup{{"Flags", []flagSpec{
+	{name: "rounds", tool: true, help: "measure everything `N` times, in turns (default 5)"},
+	{name: "quick", kind: toggle, tool: true, help: "three short rounds, below 20 seconds: a first look"},
+	{name: "transport", kind: list, help: "transport `LIST` of tcp, tls (default both)"},
+	{name: "tls", kind: toggle, help: "the same as --transport tls"},
+	{name: "tls-max", help: "highest TLS `VERSION` of the clients"},
+	{name: "curves", kind: list, help: "key exchange `LIST` of the clients"},
+	{name: "strict", kind: toggle, tool: true, help: "end with 6 where a goal is missed"},
+	{name: "no-save", kind: toggle, tool: true, help: "do not keep the result for the ceilings that run shows"},
+	{name: "output", short: "o", kind: list, tool: true, help: "write the report to `FILE` (.json, .md, .csv, ...) or FORMAT=FILE, - for stdout; repeatable"},
+	{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(reportFormats, ", ") + " (default console)"},
+	{name: "quiet", kind: toggle, tool: true, help: "print results and faults only"},
+}}}
+
+// sizeFlag scales what is measured, for tests of the command.
+const sizeFlag = "size"
+
+func (a *app) calibrateCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "calibrate [flags]", Short: "Measure the tool itself on this machine", Args: noArgs,
+		Long: "Calibrate measures what a message, a connection and an idle connection cost this\n" +
+			"tool here, each beside the least that the same work costs without MQTT, in CPU\n" +
+			"time and in interleaved rounds; and whether it measures what is known beforehand.\n" +
+			"The result is kept, and run then says how near to the tool's ceiling a row is.\n" +
+			"A goal that is missed is no fault unless --strict; a wrong answer ends with 1.",
+		Example: "  mqttload calibrate --output calibration.json",
+	}
+	define(c, calibrateFlags)
+	complete(c, "format", reportFormats)
+	c.Flags().Float64(sizeFlag, 1, "")
+	_ = c.Flags().MarkHidden(sizeFlag)
+	c.RunE = func(c *cobra.Command, args []string) error { return a.calibrate(c, args) }
+	return c
+}
+
+// calibratePeerCommand is the other process of calibrate.
+func (a *app) calibratePeerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: peerCommand, Hidden: true, Args: noArgs, Short: "Serve what calibrate measures against",
+		RunE: func(c *cobra.Command, _ []string) error {
+			raiseNoFile()
+			return calibrate.ServePeer(c.Context(), a.Stdin, a.Stdout)
+		},
+	}
+}
+
+func (a *app) calibrate(c *cobra.Command, args []string) error {
+	var bad faults
+	s := flagSettings(c, calibrateFlags)
+	s.settle("transport", []string{"tls"}, &bad)
+	outs := reportFormats.parse(s, &bad)
+	env := machine()
+	o := calibrateOptions(c, s, env, &bad)
+	bad = append(bad, asFaults(o.Check(), exitUsage)...)
+	o.LoadAverage = loadAverage()
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if len(bad) > 0 {
+		return bad.inOrder()
+	}
+	o.Peer = func() *exec.Cmd { return exec.Command(exe, peerCommand) }
+	r := &result.Report{
+		Schema: result.Schema, Tool: tool(), Environment: env,
+		Run: result.Run{ID: o.RunID, Started: time.Now().UTC(), Status: result.StatusComplete, Command: commandLine(c, args, calibrateFlags)},
+	}
+	if !s["quiet"].on() {
+		a.warn("calibrating: %s of every measurement; leave the machine alone meanwhile", plural(o.Rounds, "round"))
+		if o.LoadAverage != nil && *o.LoadAverage > float64(env.Cores)/2 {
+			a.warn("warning: other work loads this machine (load average %.1f on %s): times come out too long and ceilings too low", *o.LoadAverage, plural(env.Cores, "core"))
+		}
+		a.noteReplaced(outs)
+		o.Progress = a.calibrateProgress()
+	}
+	ctx, stop := a.interruptible(c.Context(), func() {})
+	defer stop()
+	err = calibrate.Run(ctx, o, r)
+	if o.Progress != nil && a.isTerminal(a.Stderr) {
+		a.print(wipe)
+	}
+	if err != nil {
+		return calibrateError(ctx, err)
+	}
+	now := time.Now().UTC()
+	r.Run.Finished = &now
+	if !s["no-save"].on() {
+		a.saveCalibration(r)
+	}
+	bad = outs.finish(a.Stdout, func(w io.Writer, format string) error { return report.Write(w, format, r) })
+	return append(bad, calibrateVerdict(r.Calibration, s["strict"].on())...).inOrder().err()
+}
+
+// calibrateError is why there is no result.
+func calibrateError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fault{exitInterrupted, "interrupted: a calibration in part is none", ""}
+	}
+	return fault{exitInternal, "calibrate: " + err.Error(), ""}
+}
+
+// calibrateOptions are the sizes: default, or quick.
+func calibrateOptions(c *cobra.Command, s settings, env result.Environment, bad *faults) calibrate.Options {
+	o := calibrate.Options{RunID: runID(readSeed(s, bad)), Rounds: 5, Time: 100 * time.Millisecond, Connects: 400, Idle: 2000}
+	if s["quick"].on() {
+		o.Rounds, o.Time, o.Connects, o.Idle = 3, 25*time.Millisecond, 100, 500
+	}
+	if one, ok := s["rounds"]; ok {
+		n, err := strconv.Atoi(one.value())
+		if err != nil || n < 1 || n > 1000 {
+			bad.usage("", "%s %s: rounds are a whole number from 1 to 1000", one.place, one.value())
+		}
+		o.Rounds = n
+	}
+	size, _ := c.Flags().GetFloat64(sizeFlag)
+	o.Time = max(time.Duration(size*float64(o.Time)), time.Millisecond)
+	o.Connects = max(int(size*float64(o.Connects)), 8)
+	o.Idle = max(int(size*float64(o.Idle)), 16)
+	// Half of the descriptors at most are for what is measured.
+	if most := int(min(env.NoFile, 1<<20) / 2); most > 0 {
+		o.Connects, o.Idle = min(o.Connects, most), min(o.Idle, most)
+	}
+	for _, one := range s.in(calibrateFlags) {
+		if !one.tool {
+			o.Settings = append(o.Settings, calibrate.Setting{Place: one.place, Key: one.name, Values: one.values})
+		}
+	}
+	return o
+}
+
+// wipe empties a line of a terminal.
+const wipe = "\r\x1b[K"
+
+// loadAverage is that of the last minute, nil where it is not known.
+func loadAverage() *float64 {
+	first, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
+	v, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return nil
+	}
+	return &v
+}
+
+// calibrateProgress tells what is measured, at most once a second where nobody
+// watches a terminal.
+func (a *app) calibrateProgress() func(string) {
+	if a.isTerminal(a.Stderr) {
+		return func(what string) { a.print(wipe + clean(what)) }
+	}
+	var last time.Time
+	return func(what string) {
+		if time.Since(last) >= plainEvery {
+			last = time.Now()
+			a.warn("%s", what)
+		}
+	}
+}
+
+// calibrateVerdict is what a calibration is faulted for.
+func calibrateVerdict(c *result.Calibration, strict bool) (bad faults) {
+	for _, w := range c.Wrong() {
+		bad = append(bad, fault{exitInternal, fmt.Sprintf("known answer: %s: expected %s, seen %s", w.Name, w.Expected, w.Seen),
+			"on a busy machine try again; else this is a fault of mqttload: please report it"})
+	}
+	if n := c.Count(result.FigureMisses); strict && n > 0 {
+		bad = append(bad, fault{exitGate, fmt.Sprintf("%s missed", plural(n, "goal")), "the table names them"})
+	}
+	return bad
+}

@@ -1,0 +1,59 @@
+package cmd
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// calibrationPath is where the last calibration is kept, below the user's cache
+// directory; "" where there is none.
+func (a *app) calibrationPath() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "mqttload", "calibration.json")
+}
+
+// saveCalibration keeps r. That it cannot is no fault: the result stands.
+func (a *app) saveCalibration(r *result.Report) {
+	path := a.calibrationPath()
+	if path == "" {
+		a.warn("note: there is no cache directory to keep the calibration in")
+		return
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = result.Write(path, r)
+	}
+	if err != nil {
+		a.warn("warning: the calibration is not kept, run will not know it: %v", err)
+	}
+}
+
+// addCeilings puts into r how near its rows come to what the tool reaches here,
+// where a calibration of this machine and version is at hand.
+func (a *app) addCeilings(r *result.Report, quiet bool) {
+	path := a.calibrationPath()
+	if path == "" {
+		return
+	}
+	cal, err := result.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = result.CheckCalibration(cal, r)
+	}
+	if err != nil {
+		if !quiet {
+			a.warn("note: no ceilings are shown: %v; mqttload calibrate measures them anew", err)
+		}
+		return
+	}
+	result.AddCeilings(cal, r)
+}

@@ -1,0 +1,50 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// allocMessages is enough for the few allocations of an iteration as such not
+// to show.
+const allocMessages = 200_000
+
+// allocations counts what engine and broker allocate per message once they run,
+// in one process, over the first transport, with the smallest payload.
+func (m *measurement) allocations(ctx context.Context) error {
+	m.allocs = map[byte]float64{}
+	p := m.places[0]
+	for i := range p.cases {
+		c := p.cases[i]
+		if p.cells[i].work != result.WorkEngine || p.repeats(i) || c.Transport != m.transports[0] || c.Payload.Size != p.cases[0].Payload.Size {
+			continue
+		}
+		m.tell("allocations: %s", c.ID)
+		c.Load.Messages, c.Load.Launches = allocMessages, 1
+		var o allocObserver
+		if _, err := load.New(load.Config{RunID: m.RunID, Observer: &o}).Run(ctx, []scenarios.Case{c}); err != nil {
+			return fmt.Errorf("count allocations of %s: %w", c.ID, err)
+		}
+		m.allocs[c.QoS] = float64(o.last-o.before) / allocMessages
+	}
+	return nil
+}
+
+// allocObserver reads the counter after every iteration: the last difference is
+// the counted iteration, warmed up.
+type allocObserver struct{ before, last uint64 }
+
+func (o *allocObserver) Iteration(*scenarios.Case, result.Iteration) {
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	o.before, o.last = o.last, s.Mallocs
+}
+
+func (*allocObserver) Connected(result.Target)               {}
+func (*allocObserver) LaunchStart(*scenarios.Case, int, int) {}
+func (*allocObserver) LaunchDone(int, *result.Case)          {}

@@ -1,0 +1,130 @@
+package calibrate
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// dialers is how many connections are made at a time.
+const dialers = 4
+
+// connects is what a connection costs over the rounds: CPU of this process in
+// ns each, and how many came about per second.
+type connects struct {
+	bare, ours         []float64
+	bareRate, oursRate []float64
+}
+
+// connect measures connections that carry nothing against connections that a
+// CONNECT and its CONNACK have gone over. Closing is not counted.
+func (m *measurement) connect(ctx context.Context, p *peer) error {
+	m.connects = map[scenarios.Transport]*connects{}
+	for round := range m.Rounds {
+		for _, t := range m.transports {
+			m.tell("round %d of %d: connections over %s", round+1, m.Rounds, t)
+			if m.connects[t] == nil {
+				m.connects[t] = &connects{}
+			}
+			if err := m.connects[t].round(ctx, m, p, t); err != nil {
+				return fmt.Errorf("measure connections over %s: %w", t, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (k *connects) round(ctx context.Context, m *measurement, p *peer, t scenarios.Transport) error {
+	conf, err := p.ends.clientTLS(m.caseOver(t))
+	if err != nil {
+		return err
+	}
+	cpu, rate, err := storm(m.Connects, func(int) (func(), error) {
+		nc, err := p.ends.dialEcho(ctx, t, conf)
+		if err != nil {
+			return nil, err
+		}
+		return func() { _ = nc.Close() }, nil
+	})
+	if err != nil {
+		return err
+	}
+	k.bare, k.bareRate = append(k.bare, cpu), append(k.bareRate, rate)
+	s := mqtt.NewSweeper()
+	defer s.Stop()
+	cpu, rate, err = storm(m.Connects, func(i int) (func(), error) {
+		c, err := p.ends.connectMQTT(ctx, t, conf, i, s)
+		if err != nil {
+			return nil, err
+		}
+		return c.Close, nil
+	})
+	k.ours, k.oursRate = append(k.ours, cpu), append(k.oursRate, rate)
+	return err
+}
+
+// caseOver is any case over the transport: it has the TLS options.
+func (m *measurement) caseOver(t scenarios.Transport) *scenarios.Case {
+	for i := range m.places[1].cases {
+		if c := &m.places[1].cases[i]; c.Transport == t {
+			return c
+		}
+	}
+	return nil
+}
+
+// storm opens n connections, a few at a time, and closes them afterwards. It
+// returns the CPU time in ns of opening one, and how many were opened per second.
+func storm(n int, open func(i int) (shut func(), err error)) (cpu, rate float64, err error) {
+	shuts, errs := make([]func(), n), make([]error, n)
+	var wg sync.WaitGroup
+	before, start := cpuTime(), time.Now()
+	for d := range dialers {
+		wg.Go(func() {
+			for i := d; i < n; i += dialers {
+				if shuts[i], errs[i] = open(i); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	cpu, rate = float64(cpuTime()-before)/float64(n), float64(n)/time.Since(start).Seconds()
+	for i := range n {
+		if shuts[i] != nil {
+			shuts[i]()
+		}
+		if err == nil {
+			err = errs[i]
+		}
+	}
+	return cpu, rate, err
+}
+
+// connectMQTT connects a client as the engine does.
+func (e *ends) connectMQTT(ctx context.Context, t scenarios.Transport, conf *tls.Config, i int, s *mqtt.Sweeper) (*mqtt.Client, error) {
+	dial := func(ctx context.Context) (net.Conn, error) {
+		d := net.Dialer{KeepAlive: -1}
+		nc, err := d.DialContext(ctx, "tcp", e.Broker[t])
+		if err != nil || t != scenarios.TLS {
+			return nc, err
+		}
+		tc := tls.Client(mqtt.NonBlocking(nc), conf)
+		if err := tc.HandshakeContext(ctx); err != nil {
+			_ = nc.Close()
+			return nil, err
+		}
+		return tc, nil
+	}
+	return mqtt.Connect(ctx, mqtt.Config{
+		Dial: dial, Version: packet.V311, ClientID: fmt.Sprintf("calibrate%d", i), CleanStart: true, KeepAlive: time.Minute,
+		Inflight: 100, Sweeper: s,
+	})
+}

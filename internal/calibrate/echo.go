@@ -1,0 +1,96 @@
+package calibrate
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// echoShare of a measurement's time is its warm-up, as in the engine.
+const echoShare = 0.4
+
+// echoRun is one stretch of raw echo.
+type echoRun struct {
+	bytes    int64
+	elapsed  time.Duration
+	own      time.Duration // CPU of this process
+	other    time.Duration // and of the other one
+	io       result.IO
+	finished time.Time
+}
+
+// rawEcho sends bytes in chunks and reads what comes back, for d after a
+// warm-up. other tells the CPU time of the process at the other end.
+func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), d time.Duration, other func() (time.Duration, error)) (r echoRun, err error) {
+	nc, err := dial(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer nc.Close()
+	var writes atomic.Int64
+	go func() {
+		b := make([]byte, chunk)
+		for {
+			if _, err := nc.Write(b); err != nil {
+				return
+			}
+			writes.Add(1)
+		}
+	}()
+	buf := make([]byte, chunk)
+	read := func(d time.Duration) error {
+		for end := time.Now().Add(d); time.Now().Before(end); r.io.Reads++ {
+			n, err := nc.Read(buf)
+			if err != nil {
+				return err
+			}
+			r.bytes += int64(n)
+		}
+		return nil
+	}
+	if err := read(time.Duration(float64(d) * echoShare)); err != nil {
+		return r, err
+	}
+	before, err := other()
+	if err != nil {
+		return r, err
+	}
+	writesBefore := writes.Load()
+	r.bytes, r.io = 0, result.IO{}
+	start, own := time.Now(), cpuTime()
+	if err := read(d); err != nil {
+		return r, err
+	}
+	r.elapsed, r.own, r.finished = time.Since(start), cpuTime()-own, time.Now()
+	r.io.Writes = writes.Load() - writesBefore
+	r.io.BytesRead, r.io.BytesWritten = r.bytes, r.io.Writes*chunk
+	after, err := other()
+	r.other = after - before
+	return r, err
+}
+
+// packetSize is the bytes of a QoS 0 PUBLISH of MQTT 3.1.1. [MQTT-3.3]
+func packetSize(c *scenarios.Case) int {
+	topic := scenarios.Expand(c.Clients.Topic, scenarios.Vars{I: 1})
+	body := 2 + len(topic) + c.Payload.Size
+	header := 2
+	for n := body; n >= 128; n >>= 7 {
+		header++
+	}
+	return header + body
+}
+
+// clientTLS is the TLS configuration towards e, nil for TCP.
+func (e *ends) clientTLS(c *scenarios.Case) (*tls.Config, error) {
+	if c.Transport != scenarios.TLS {
+		return nil, nil
+	}
+	o := c.TLS
+	o.CAPEM = e.CAPEM
+	return o.ClientConfig("127.0.0.1")
+}

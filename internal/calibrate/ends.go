@@ -1,0 +1,126 @@
+package calibrate
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/scenarios"
+	"github.com/mqttload/mqttload/tlsconf"
+)
+
+// chunk is how much the raw echo writes and reads at a time, in bytes.
+const chunk = 64 << 10
+
+// ends is what is measured against: a raw echo and a broker for each
+// transport, in this process or another one.
+type ends struct {
+	Echo   map[scenarios.Transport]string // host:port
+	Broker map[scenarios.Transport]string
+	CAPEM  []byte // verifies their certificates
+}
+
+// server serves ends.
+type server struct {
+	ends      ends
+	broker    *broker.Broker
+	listeners []net.Listener
+}
+
+func openEnds() (*server, error) {
+	bundle, err := tlsconf.ThrowAway(nil, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	s := &server{broker: broker.New(broker.Config{}), ends: ends{
+		Echo: map[scenarios.Transport]string{}, Broker: map[scenarios.Transport]string{}, CAPEM: bundle.CAPEM(),
+	}}
+	for t, conf := range map[scenarios.Transport]*tls.Config{scenarios.TCP: nil, scenarios.TLS: bundle.ServerConfig()} {
+		if err := s.listen(t, conf); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *server) listen(t scenarios.Transport, conf *tls.Config) error {
+	echo, err := broker.Listen("127.0.0.1:0", nil)
+	if err != nil {
+		return err
+	}
+	if conf != nil {
+		echo = tls.NewListener(echo, conf)
+	}
+	s.listeners = append(s.listeners, echo)
+	go serveEcho(echo)
+	l, err := broker.Listen("127.0.0.1:0", conf)
+	if err != nil {
+		return err
+	}
+	go func() { _ = s.broker.Serve(l) }() // ends with the broker
+	s.ends.Echo[t], s.ends.Broker[t] = echo.Addr().String(), l.Addr().String()
+	return nil
+}
+
+func (s *server) close() {
+	for _, l := range s.listeners {
+		_ = l.Close()
+	}
+	_ = s.broker.Close()
+}
+
+func serveEcho(l net.Listener) {
+	for {
+		nc, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go echo(nc)
+	}
+}
+
+// echo sends back what comes, as much at a time as there is.
+func echo(nc net.Conn) {
+	defer nc.Close()
+	b := make([]byte, chunk)
+	for {
+		n, err := nc.Read(b)
+		if err != nil {
+			return
+		}
+		if _, err := nc.Write(b[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// target aims a case at the broker.
+func (e *ends) target(c *scenarios.Case) {
+	host, port, _ := net.SplitHostPort(e.Broker[c.Transport])
+	u := scenarios.URL{Scheme: "mqtt", Host: host, HasPort: true}
+	if c.Transport == scenarios.TLS {
+		u.Scheme = "mqtts"
+		c.TLS.CAPEM = e.CAPEM
+	}
+	u.Port, _ = strconv.Atoi(port)
+	c.Target.URLs = []scenarios.URL{u}
+}
+
+// dialEcho connects to the echo as a program without this one's care would.
+func (e *ends) dialEcho(ctx context.Context, t scenarios.Transport, conf *tls.Config) (net.Conn, error) {
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "tcp", e.Echo[t])
+	if err != nil || t != scenarios.TLS {
+		return nc, err
+	}
+	tc := tls.Client(nc, conf)
+	if err := tc.HandshakeContext(ctx); err != nil {
+		_ = nc.Close()
+		return nil, err
+	}
+	return tc, nil
+}

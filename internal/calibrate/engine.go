@@ -1,0 +1,270 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// Kinds of work, beside result.WorkEngine.
+const (
+	workEcho = "echo"
+	// workRecording is the engine with a payload just too short for a stamp,
+	// and just long enough: what is between them is ledger and latency.
+	workRecording = "recording"
+)
+
+// place is where the broker and the echo run, and what was measured there. It
+// observes the engine, which runs a launch of every case in turn: those are the
+// rounds, and before the first QoS of each payload comes the echo's turn.
+type place struct {
+	m     *measurement
+	name  string
+	ends  *ends
+	peer  *peer // nil for this process
+	cases []scenarios.Case
+	err   error
+
+	cells  []cell  // by index of the case
+	echoes []*cell // in the order they were first run
+	start  time.Time
+	peerAt time.Duration
+}
+
+// cell is one case over the rounds. Per message, in ns: own is the CPU time of
+// this process, other that of the other one.
+type cell struct {
+	c          *scenarios.Case
+	work       string
+	own, other []float64
+	rate       []float64 // messages per second
+	writes     []float64 // per message
+	result     result.Case
+}
+
+// run runs the engine's cases of this place.
+func (p *place) run(ctx context.Context) error {
+	if err := p.plan(); err != nil {
+		return err
+	}
+	p.start = time.Now()
+	x := load.New(load.Config{RunID: p.m.RunID, Observer: p, Embedded: p.peer == nil})
+	cases, err := x.Run(ctx, p.cases)
+	if p.err != nil {
+		err = p.err
+	}
+	if err != nil {
+		return fmt.Errorf("calibrate the engine, broker %s: %w", p.name, err)
+	}
+	for i := range cases {
+		if d := cases[i].Delivery; !d.Clean() {
+			return fmt.Errorf("calibrate %s, broker %s: the delivery account is not clean: %+v", cases[i].ID, p.name, d)
+		}
+		p.cells[i].result = cases[i]
+	}
+	return nil
+}
+
+// plan makes the cases: the scenario's, then MQTT 5 with the smallest payload
+// over the first transport, and where the broker's cost is apart, recording.
+func (p *place) plan() error {
+	add := func(work string, settings ...Setting) error {
+		o := p.m.Options
+		o.Settings = slices.Concat(o.Settings, settings)
+		sc, err := o.scenario()
+		if err != nil {
+			return err
+		}
+		cases, err := sc.Cases()
+		for _, c := range cases {
+			c.Params = slices.Concat([]result.Param{{Key: result.ParamWork, Value: work}, {Key: result.ParamPlace, Value: p.name}}, c.Params)
+			c.ID = result.CaseID(c.Params)
+			p.ends.target(&c)
+			p.cases = append(p.cases, c)
+			p.cells = append(p.cells, cell{work: work})
+		}
+		return err
+	}
+	first := string(p.m.transports[0])
+	err := add(result.WorkEngine)
+	if err == nil {
+		err = add(result.WorkEngine, set("protocol", "5"), set("payload", "10"), set("transport", first))
+	}
+	if err == nil && p.peer != nil {
+		err = add(workRecording, set("payload", "7,8"), set("qos", "0"), set("transport", first))
+	}
+	for i := range p.cases {
+		p.cells[i].c = &p.cases[i]
+	}
+	return err
+}
+
+func set(key, value string) Setting { return Setting{"calibrate", key, []string{value}} }
+
+// otherCPU is the CPU time of the other process, 0 where there is none.
+func (p *place) otherCPU() (time.Duration, error) {
+	if p.peer == nil {
+		return 0, nil
+	}
+	a, err := p.peer.ask(request{Do: "usage"})
+	return time.Duration(a.CPUNS), err
+}
+
+// Connected is told of the first connection.
+func (p *place) Connected(t result.Target) {
+	t.Embedded = true // in whatever process
+	p.m.target = t
+}
+
+// LaunchStart gives the echo its turn.
+func (p *place) LaunchStart(c *scenarios.Case, index, launch int) {
+	p.m.tell("round %d of %d: %s", launch, p.m.Rounds, c.ID)
+	if p.cells[index].work == result.WorkEngine && c.QoS == p.cases[0].QoS && !p.repeats(index) && p.err == nil {
+		p.err = p.echo(c, launch)
+	}
+	at, err := p.otherCPU()
+	p.peerAt = at
+	p.fail(err)
+}
+
+// repeats reports whether an earlier case has the same transport and payload,
+// at the same QoS.
+func (p *place) repeats(index int) bool {
+	c := p.cases[index]
+	return slices.ContainsFunc(p.cases[:index], func(o scenarios.Case) bool {
+		return o.Transport == c.Transport && o.Payload.Name == c.Payload.Name && o.QoS == c.QoS
+	})
+}
+
+func (p *place) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// Iteration is of no interest.
+func (p *place) Iteration(*scenarios.Case, result.Iteration) {}
+
+// LaunchDone takes what the launch has added to the case.
+func (p *place) LaunchDone(index int, r *result.Case) {
+	at, err := p.otherCPU()
+	p.fail(err)
+	k := &p.cells[index]
+	last := &k.result
+	messages := float64(r.Delivery.Delivered - last.Delivery.Delivered)
+	if messages <= 0 {
+		return // Run returns why
+	}
+	everything, elapsed := 0.0, 0.0
+	for _, it := range r.Iterations[len(last.Iterations):] {
+		everything += float64(it.Received)
+		if it.Stage == result.StageActual {
+			elapsed += float64(it.ElapsedNS)
+		}
+	}
+	k.own = append(k.own, float64(r.CPU.UserNS+r.CPU.SystemNS-last.CPU.UserNS-last.CPU.SystemNS)/messages)
+	// The broker's time is known from launch to launch, warm-up included.
+	k.other = append(k.other, float64(at-p.peerAt)/everything)
+	k.rate = append(k.rate, messages*1e9/elapsed)
+	k.writes = append(k.writes, float64(r.IO.Writes-last.IO.Writes)/messages)
+	k.result = *r
+}
+
+// echo measures the raw echo of packets like c's.
+func (p *place) echo(c *scenarios.Case, launch int) error {
+	conf, err := p.ends.clientTLS(c)
+	if err != nil {
+		return err
+	}
+	dial := func(ctx context.Context) (net.Conn, error) { return p.ends.dialEcho(ctx, c.Transport, conf) }
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := rawEcho(ctx, dial, p.m.Time, p.otherCPU)
+	if err != nil {
+		return fmt.Errorf("raw echo over %s: %w", c.Transport, err)
+	}
+	p.echoOf(c).add(r, launch, p.start)
+	return nil
+}
+
+// echoOf is the echo beside c, made where it is the first time.
+func (p *place) echoOf(c *scenarios.Case) *cell {
+	for _, e := range p.echoes {
+		if e.c.Transport == c.Transport && e.c.Payload.Name == c.Payload.Name {
+			return e
+		}
+	}
+	params := []result.Param{
+		{Key: result.ParamWork, Value: workEcho}, {Key: result.ParamPlace, Value: p.name},
+		{Key: "transport", Value: string(c.Transport)}, {Key: "payload", Value: c.Payload.Name},
+	}
+	e := &cell{c: c, work: workEcho, result: result.Case{
+		ID: result.CaseID(params), Params: params, OperationsPerMessage: 1, Delivery: result.Delivery{CountsOnly: true},
+	}}
+	p.echoes = append(p.echoes, e)
+	return e
+}
+
+// add takes one round of echo as an iteration: a packet that came back is a
+// message.
+func (k *cell) add(r echoRun, launch int, start time.Time) {
+	n := r.bytes / int64(packetSize(k.c))
+	k.own = append(k.own, float64(r.own)/float64(n))
+	k.other = append(k.other, float64(r.other)/float64(n))
+	k.rate = append(k.rate, float64(n)/r.elapsed.Seconds())
+	c := &k.result
+	c.Iterations = append(c.Iterations, result.Iteration{
+		Launch: launch, Stage: result.StageActual, Index: 1, StartNS: int64(r.finished.Sub(start) - r.elapsed),
+		ElapsedNS: int64(r.elapsed), Operations: n, Sent: n, Received: n, Bytes: n * int64(k.c.Payload.Size),
+	})
+	c.Delivery.Add(result.Delivery{Scheduled: n, Sent: n, Expected: n, Received: n, Delivered: n})
+	c.Clients.Planned++
+	c.Clients.Connected++
+	c.CPU.UserNS += int64(r.own) // user and system together: what is compared is their sum
+	c.IO.Reads += r.io.Reads
+	c.IO.Writes += r.io.Writes
+	c.IO.BytesRead += r.io.BytesRead
+	c.IO.BytesWritten += r.io.BytesWritten
+	c.Summary = result.Summarize(c.Iterations, 1)
+}
+
+// results are the cases for the report: every echo before what it is the measure of.
+func (p *place) results() (list []result.Case) {
+	for _, e := range p.echoes {
+		list = append(list, e.result)
+	}
+	for _, k := range p.cells {
+		list = append(list, k.result)
+	}
+	for i := range list {
+		list[i].Warnings = append(list[i].Warnings, result.Analyze(list[i])...)
+	}
+	return list
+}
+
+// find is the cell of the work, nil where there is none.
+func (p *place) find(work string, t scenarios.Transport, payload int, qos byte, protocol string) *cell {
+	for i := range p.cells {
+		k := &p.cells[i]
+		if k.work == work && k.c.Transport == t && k.c.Payload.Size == payload && k.c.QoS == qos && k.c.Protocol.String() == protocol {
+			return k
+		}
+	}
+	return nil
+}
+
+// findEcho is the echo of packets with the payload, nil where there is none.
+func (p *place) findEcho(t scenarios.Transport, payload int) *cell {
+	for _, e := range p.echoes {
+		if e.c.Transport == t && e.c.Payload.Size == payload {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package calibrate
+
+import (
+	"fmt"
+
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// goal is what a figure must not exceed, and what is aimed at; 0 is no goal.
+type goal struct{ must, aim float64 }
+
+// The goals. They were set from a prototype without statistics or TLS options,
+// with room for what a whole tool does beside.
+var (
+	echoGoals    = map[int]goal{10: {4, 2.5}, 1024: {1.6, 1.2}, 8192: {1.8, 1.4}} // by payload
+	qosGoals     = map[byte]goal{1: {2.5, 1.8}, 2: {4, 2.5}}
+	tlsGoals     = map[int]goal{10: {3.5, 2.5}, 1024: {4.5, 3}} // by payload
+	idleGoals    = map[scenarios.Transport]goal{scenarios.TCP: {8 << 10, 6 << 10}, scenarios.TLS: {28 << 10, 20 << 10}}
+	brokerGoal   = goal{1.5, 1.1}
+	v5Goal       = goal{must: 1.1}
+	writesGoal   = goal{0.01, 0.002}
+	allocsGoal   = goal{must: 0.01}
+	recordGoal   = goal{60, 35}
+	latenessGoal = goal{150e3, 50e3}
+	missedGoal   = goal{must: 0.1}
+	connectGoal  = goal{1.3, 1.1}
+)
+
+// small is the payload of the figures that are about messages, not bytes.
+const small = 10
+
+var protocols = struct{ v311, v5 string }{"3.1.1", "5"}
+
+// figures fills the calibration from what was measured.
+func (m *measurement) figures() {
+	for _, p := range m.places {
+		for _, t := range m.transports {
+			p.echoFigures(t)
+			p.qosFigures(t)
+		}
+		p.tlsFigures()
+	}
+	m.places[1].ownFigures(m.transports[0])
+	m.allocFigures()
+	m.pacingFigures()
+	m.connectionFigures()
+}
+
+// add judges a figure by its goal and takes it.
+func (m *measurement) add(f result.Figure, g goal) {
+	if g.must > 0 {
+		f.Must = &g.must
+	}
+	if g.aim > 0 {
+		f.Aim = &g.aim
+	}
+	f.Judge()
+	m.cal.Figures = append(m.cal.Figures, f)
+}
+
+// ratio makes a figure of a over b, both per round.
+func (m *measurement) ratio(name, against, unit string, a, b []float64, g goal, params ...result.Param) {
+	m.add(result.Figure{
+		Name: name, Params: params, Unit: unit, Against: against,
+		Value: result.SpreadOf(a), Ratio: result.SpreadOf(result.Ratios(a, b)),
+	}, g)
+}
+
+func param(key string, value any) result.Param {
+	return result.Param{Key: key, Value: fmt.Sprint(value)}
+}
+
+// cpuName says whose CPU time it is.
+func (p *place) cpuName() string {
+	if p.peer == nil {
+		return "CPU per message, client and broker"
+	}
+	return "CPU per message, client"
+}
+
+func (p *place) params(t scenarios.Transport, qos byte, payload int) []result.Param {
+	return []result.Param{param(result.ParamPlace, p.name), param("transport", t), param("qos", qos), param("payload", payload)}
+}
+
+func (p *place) echoFigures(t scenarios.Transport) {
+	for _, payload := range []int{10, 1024, 8192} {
+		k, e := p.find(result.WorkEngine, t, payload, 0, protocols.v311), p.findEcho(t, payload)
+		if k == nil || e == nil {
+			continue
+		}
+		g := echoGoals[payload]
+		if t != scenarios.TCP {
+			g = goal{}
+		}
+		p.m.ratio(p.cpuName(), "raw echo", "ns", k.own, e.own, g, p.params(t, 0, payload)...)
+	}
+}
+
+func (p *place) qosFigures(t scenarios.Transport) {
+	base := p.find(result.WorkEngine, t, small, 0, protocols.v311)
+	for qos := byte(1); qos <= 2; qos++ {
+		k := p.find(result.WorkEngine, t, small, qos, protocols.v311)
+		if k == nil || base == nil {
+			continue
+		}
+		g := qosGoals[qos]
+		if t != scenarios.TCP {
+			g = goal{}
+		}
+		p.m.ratio(p.cpuName(), "QoS 0", "ns", k.own, base.own, g, p.params(t, qos, small)...)
+	}
+}
+
+func (p *place) tlsFigures() {
+	for _, payload := range []int{10, 1024} {
+		k := p.find(result.WorkEngine, scenarios.TLS, payload, 0, protocols.v311)
+		base := p.find(result.WorkEngine, scenarios.TCP, payload, 0, protocols.v311)
+		if k != nil && base != nil {
+			p.m.ratio(p.cpuName(), "TCP", "ns", k.own, base.own, tlsGoals[payload], p.params(scenarios.TLS, 0, payload)...)
+		}
+	}
+}
+
+// ownFigures are those that need the broker's cost apart.
+func (p *place) ownFigures(t scenarios.Transport) {
+	for qos := byte(0); qos <= 2; qos++ {
+		k := p.find(result.WorkEngine, t, small, qos, protocols.v311)
+		if k == nil {
+			continue
+		}
+		params := p.params(t, qos, small)
+		p.m.ratio("CPU per message, broker", "client", "ns", k.other, k.own, brokerGoal, params...)
+		if v5 := p.find(result.WorkEngine, t, small, qos, protocols.v5); v5 != nil {
+			p.m.ratio("CPU per message, client, MQTT 5", "MQTT 3.1.1", "ns", v5.own, k.own, v5Goal, params...)
+		}
+		p.m.add(result.Figure{Name: "writes per message", Params: params, Value: result.SpreadOf(k.writes)}, writesGoal)
+	}
+	without, with := p.find(workRecording, t, 7, 0, protocols.v311), p.find(workRecording, t, 8, 0, protocols.v311)
+	if without == nil || with == nil {
+		return
+	}
+	var cost []float64
+	for i := range min(len(with.own), len(without.own)) {
+		cost = append(cost, with.own[i]-without.own[i])
+	}
+	p.m.add(result.Figure{
+		Name: "ledger and latency per message (8 B stamped less 7 B counted)", Unit: "ns",
+		Params: []result.Param{param(result.ParamPlace, p.name), param("transport", t), param("qos", 0)}, Value: result.SpreadOf(cost),
+	}, recordGoal)
+}
+
+func (m *measurement) allocFigures() {
+	for qos := byte(0); qos <= 2; qos++ {
+		if n, ok := m.allocs[qos]; ok {
+			m.add(result.Figure{
+				Name: "allocations per message, client and broker", Value: result.SpreadOf([]float64{n}),
+				Params: m.places[0].params(m.transports[0], qos, small),
+			}, allocsGoal)
+		}
+	}
+}
+
+func (m *measurement) pacingFigures() {
+	for _, k := range m.pacers {
+		params := []result.Param{param("rate", k.rate), param("clock", k.kind)}
+		m.add(result.Figure{Name: "pacer's lateness, p50", Unit: "ns", Params: params, Value: result.SpreadOf(k.p50)}, latenessGoal)
+		m.add(result.Figure{Name: "pacer's lateness, p99", Unit: "ns", Params: params, Value: result.SpreadOf(k.p99)}, goal{})
+		var percent []float64
+		for _, x := range k.missed {
+			percent = append(percent, 100*x)
+		}
+		m.add(result.Figure{Name: "rate missed by", Unit: "%", Params: params, Value: result.SpreadOf(percent)}, missedGoal)
+	}
+}
+
+func (m *measurement) connectionFigures() {
+	for _, t := range m.transports {
+		k, bare := m.connects[t], "net.Dial"
+		if t == scenarios.TLS {
+			bare = "tls.Dial"
+		}
+		over := param("transport", t)
+		m.ratio("CPU per connection, CONNECT and CONNACK included", bare, "ns", k.ours, k.bare, connectGoal, over)
+		m.ratio("connections per second", bare, "/s", k.oursRate, k.bareRate, goal{}, over)
+	}
+	for _, t := range m.transports {
+		f := result.Figure{
+			Name: "memory per idle connection", Unit: "bytes", Reason: m.idle[t].reason,
+			Params: []result.Param{param("transport", t), param("connections", m.Idle)},
+		}
+		if f.Reason == "" {
+			f.Value = result.SpreadOf([]float64{m.idle[t].bytes})
+		}
+		m.add(f, idleGoals[t])
+	}
+}

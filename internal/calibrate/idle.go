@@ -1,0 +1,95 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// idle is the memory of an idle connection in bytes, or why it is not known.
+type idle struct {
+	bytes  float64
+	reason string
+}
+
+// idleMemory measures the resident memory of a process that does nothing but
+// hold connections to another one: this process's own has other things in it.
+func (m *measurement) idleMemory(ctx context.Context, broker *peer) error {
+	m.idle = map[scenarios.Transport]idle{}
+	for _, t := range m.transports {
+		m.tell("memory of %d idle connections over %s", m.Idle, t)
+		holder, err := startPeer(m.Peer)
+		if err != nil {
+			return err
+		}
+		a, err := holder.ask(request{Do: "idle", N: m.Idle, Ends: &broker.ends, Over: t})
+		holder.close()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			m.idle[t] = idle{reason: err.Error()}
+			continue
+		}
+		m.idle[t] = idle{bytes: float64(a.Bytes) / float64(m.Idle)}
+	}
+	return nil
+}
+
+// errNoRSS: only Linux tells a process how much of it is in memory.
+var errNoRSS = errors.New("the resident memory is not known on this system")
+
+// idleBytes holds n connections and returns by how much they made the resident
+// memory of this process grow.
+func idleBytes(ctx context.Context, e *ends, t scenarios.Transport, n int) (int64, error) {
+	c := scenarios.Case{Transport: t}
+	conf, err := e.clientTLS(&c)
+	if err != nil {
+		return 0, err
+	}
+	s := mqtt.NewSweeper()
+	defer s.Stop()
+	clients := make([]*mqtt.Client, n)
+	defer func() {
+		for _, c := range clients {
+			if c != nil {
+				c.Close()
+			}
+		}
+	}()
+	open := func(i int) (_ func(), err error) {
+		clients[i], err = e.connectMQTT(ctx, t, conf, i, s)
+		return nil, err
+	}
+	if _, err := open(0); err != nil { // what the first one brings is no other's
+		return 0, err
+	}
+	before, err := resident()
+	if err != nil {
+		return 0, err
+	}
+	if _, _, err := storm(n-1, func(i int) (func(), error) { return open(i + 1) }); err != nil {
+		return 0, err
+	}
+	after, err := resident()
+	return (after - before) * int64(n) / int64(n-1), err
+}
+
+// resident is the resident memory of this process in bytes, garbage collected.
+func resident() (int64, error) {
+	debug.FreeOSMemory()
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, errNoRSS
+	}
+	// The second number is that of resident pages: proc_pid_statm(5).
+	fields := strings.Fields(string(b))
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize()), err
+}

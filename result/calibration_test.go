@@ -1,0 +1,134 @@
+package result
+
+import (
+	"errors"
+	"math"
+	"testing"
+)
+
+func TestFigureVerdicts(t *testing.T) {
+	must, aim := 2.0, 1.5
+	spread := func(v float64) *Spread { return &Spread{v, v, v} }
+	for _, c := range []struct {
+		name string
+		f    Figure
+		want string
+	}{
+		{"aim reached", Figure{Value: spread(1.5), Must: &must, Aim: &aim}, FigureAim},
+		{"between", Figure{Value: spread(1.6), Must: &must, Aim: &aim}, FigureHolds},
+		{"exactly must", Figure{Value: spread(2), Must: &must, Aim: &aim}, FigureHolds},
+		{"beyond", Figure{Value: spread(2.01), Must: &must, Aim: &aim}, FigureMisses},
+		{"no aim", Figure{Value: spread(0), Must: &must}, FigureHolds},
+		{"no goal", Figure{Value: spread(9)}, FigureNoGoal},
+		{"the ratio counts", Figure{Value: spread(900), Ratio: spread(1.9), Against: "x", Must: &must}, FigureHolds},
+		{"no ratio", Figure{Value: spread(1), Against: "x", Must: &must}, FigureNotMeasured},
+		{"nothing", Figure{Must: &must, Reason: "why"}, FigureNotMeasured},
+	} {
+		c.f.Judge()
+		if c.f.Verdict != c.want {
+			t.Errorf("%s: %s, want %s", c.name, c.f.Verdict, c.want)
+		}
+		if (c.f.Reason != "") != (c.want == FigureNotMeasured) {
+			t.Errorf("%s: reason %q", c.name, c.f.Reason)
+		}
+	}
+}
+
+func TestSpreadAndRatios(t *testing.T) {
+	if s := SpreadOf([]float64{30, 10, 20, 40}); *s != (Spread{25, 10, 40}) {
+		t.Errorf("spread %+v", *s)
+	}
+	if s := SpreadOf(nil); s != nil {
+		t.Errorf("the spread of nothing is %+v", *s)
+	}
+	// Round by round: 10/5, 30/10; 8/0 has no ratio, the last no partner.
+	if s := SpreadOf(Ratios([]float64{10, 30, 8, 7}, []float64{5, 10, 0})); *s != (Spread{2.5, 2, 3}) {
+		t.Errorf("ratios %+v", *s)
+	}
+}
+
+// calibrated is a calibration of 10 B at 2,000,000/s (500 ns), 1,024 B at
+// 500,000/s (2,000 ns), at QoS 1 over TCP, in another process.
+func calibrated() *Report {
+	r := &Report{Run: Run{ID: "cal"}, Environment: Environment{CPU: "a", Cores: 2, GOMAXPROCS: 2}, Tool: Tool{Version: "1", Commit: "c"}}
+	for payload, ns := range map[string]float64{"1024": 2000, "10": 500} {
+		r.Cases = append(r.Cases, Case{
+			Params: []Param{
+				{ParamWork, WorkEngine}, {ParamPlace, PlaceOwn}, {"transport", "tcp"}, {"payload", payload}, {"qos", "1"},
+			},
+			Summary: Summary{MinNS: &ns},
+		})
+	}
+	return r
+}
+
+func TestCeilings(t *testing.T) {
+	rate := 100e3
+	for _, c := range []struct {
+		payload, qos, transport string
+		ns                      float64 // per message at the ceiling; 0 for none
+	}{
+		{"10", "1", "tcp", 500}, {"10", "1", "", 500},
+		{"1", "1", "tcp", 500},
+		{"517", "1", "tcp", 1250},  // halfway
+		{"2048", "1", "tcp", 4000}, // beyond: by its bytes
+		{"10", "0", "tcp", 0}, {"10", "1", "tls", 0}, {"@file", "1", "tcp", 0},
+	} {
+		r := &Report{Cases: []Case{{Params: []Param{{"qos", c.qos}, {"payload", c.payload}}, Summary: Summary{MessagesPerSec: &rate}}}}
+		if c.transport != "" {
+			r.Cases[0].Params = append(r.Cases[0].Params, Param{"transport", c.transport})
+		}
+		AddCeilings(calibrated(), r)
+		k := r.Cases[0].Ceiling
+		if (k == nil) != (c.ns == 0) {
+			t.Errorf("%+v: ceiling %+v", c, k)
+			continue
+		}
+		if k != nil && (math.Abs(1e9/k.MessagesPerSec-c.ns) > 1e-6 || math.Abs(k.Share-rate*c.ns/1e9) > 1e-9 || k.Calibration != "cal") {
+			t.Errorf("%+v: ceiling %+v, want %v ns", c, k, c.ns)
+		}
+	}
+}
+
+func TestNearCeiling(t *testing.T) {
+	run := func(rate float64, embedded bool) Case {
+		r := &Report{
+			Target: Target{Embedded: embedded},
+			Cases:  []Case{{Params: []Param{{"qos", "1"}, {"payload", "10"}}, Summary: Summary{MessagesPerSec: &rate}}},
+		}
+		AddCeilings(calibrated(), r)
+		return r.Cases[0]
+	}
+	if c := run(1e6, false); len(c.Warnings) != 0 || c.Ceiling.Share != 0.5 {
+		t.Errorf("at half: %+v %+v", c.Ceiling, c.Warnings)
+	}
+	c := run(1.2e6, false)
+	if len(c.Warnings) != 1 || c.Warnings[0].Code != CodeNearCeiling ||
+		c.Warnings[0].Message != "60 % of the 2,000,000 msg/s that this tool reaches on this machine at qos=1/payload=10" {
+		t.Errorf("above half: %+v", c.Warnings)
+	}
+	// What two processes reach says nothing about one.
+	if c := run(1.2e6, true); c.Ceiling != nil {
+		t.Errorf("embedded: %+v", c.Ceiling)
+	}
+}
+
+func TestStaleCalibration(t *testing.T) {
+	if err := CheckCalibration(calibrated(), calibrated()); err != nil {
+		t.Error(err)
+	}
+	for what, change := range map[string]func(*Report){
+		"processor":  func(r *Report) { r.Environment.CPU = "b" },
+		"cores":      func(r *Report) { r.Environment.Cores = 4 },
+		"GOMAXPROCS": func(r *Report) { r.Environment.GOMAXPROCS = 1 },
+		"version":    func(r *Report) { r.Tool.Version = "2" },
+		"commit":     func(r *Report) { r.Tool.Commit = "d" },
+	} {
+		r := calibrated()
+		change(r)
+		var stale *StaleError
+		if err := CheckCalibration(calibrated(), r); !errors.As(err, &stale) || stale.What != what {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

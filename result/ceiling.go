@@ -1,0 +1,163 @@
+package result
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Params by which a calibration's cases are told apart.
+const (
+	ParamWork  = "work"  // WorkEngine or another kind of work
+	ParamPlace = "place" // where the broker ran: PlaceIn or PlaceOwn
+	WorkEngine = "engine"
+	PlaceIn    = "in-process"
+	PlaceOwn   = "own-process"
+)
+
+// CodeNearCeiling is the warning on a case that came near to what the tool
+// itself reaches on the machine.
+const CodeNearCeiling = "near-ceiling"
+
+// nearCeiling is the share of the ceiling above which the tool may be the limit.
+const nearCeiling = 0.5
+
+// Ceiling is how many messages per second the tool reaches on this machine,
+// with the loopback broker and a large window, at a case's QoS, payload and
+// transport, and how much of that the case has reached.
+type Ceiling struct {
+	MessagesPerSec float64 `json:"messages_per_sec"`
+	Share          float64 `json:"share"` // of it, 0.12 for 12 %
+	Calibration    string  `json:"calibration"`
+}
+
+// StaleError says why a calibration tells nothing about a run.
+type StaleError struct{ What, Calibrated, Here string }
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("the calibration is of %s %s, this is %s", e.What, absent(e.Calibrated), absent(e.Here))
+}
+
+// CheckCalibration returns a *StaleError unless the calibration cal was made by
+// the same version on the same kind of machine as r: processor, cores,
+// GOMAXPROCS, version and commit.
+func CheckCalibration(cal, r *Report) error {
+	for _, k := range []struct{ what, calibrated, here string }{
+		{"processor", cal.Environment.CPU, r.Environment.CPU},
+		{"cores", strconv.Itoa(cal.Environment.Cores), strconv.Itoa(r.Environment.Cores)},
+		{"GOMAXPROCS", strconv.Itoa(cal.Environment.GOMAXPROCS), strconv.Itoa(r.Environment.GOMAXPROCS)},
+		{"version", cal.Tool.Version, r.Tool.Version},
+		{"commit", cal.Tool.Commit, r.Tool.Commit},
+	} {
+		if k.calibrated != k.here {
+			return &StaleError{k.what, k.calibrated, k.here}
+		}
+	}
+	return nil
+}
+
+// AddCeilings sets the ceiling of every case of r that cal says something
+// about, and a warning where it is near. A run against the embedded broker is
+// compared with what engine and broker reach in one process, others with what
+// they reach in two.
+func AddCeilings(cal, r *Report) {
+	place := PlaceOwn
+	if r.Target.Embedded {
+		place = PlaceIn
+	}
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		rate := ceilingOf(cal, c, place)
+		if rate <= 0 || c.Summary.MessagesPerSec == nil {
+			continue
+		}
+		c.Ceiling = &Ceiling{MessagesPerSec: rate, Share: *c.Summary.MessagesPerSec / rate, Calibration: cal.Run.ID}
+		if c.Ceiling.Share > nearCeiling {
+			c.Warnings = append(c.Warnings, nearWarning(c))
+		}
+	}
+}
+
+func nearWarning(c *Case) Warning {
+	return Warning{
+		Code: CodeNearCeiling,
+		Message: fmt.Sprintf("%.0f %% of the %s msg/s that this tool reaches on this machine at qos=%s/payload=%s",
+			100*c.Ceiling.Share, FormatFloat(c.Ceiling.MessagesPerSec, 0), c.param("qos"), c.param("payload")),
+		Hint: "the tool itself may be what limits: use a second machine, or compare CPU time",
+	}
+}
+
+func (c *Case) param(key string) string {
+	i := slices.IndexFunc(c.Params, func(p Param) bool { return p.Key == key })
+	if i < 0 {
+		return ""
+	}
+	return c.Params[i].Value
+}
+
+// point is the cost of a message at one payload.
+type point struct{ bytes, ns float64 }
+
+// ceilingOf is the ceiling for c in messages per second, 0 where cal says
+// nothing about it. Between two payloads the cost of a message is taken to grow
+// in a straight line, beyond the largest with its bytes, and below the smallest
+// not to fall: the real cost is never above that by more than noise.
+func ceilingOf(cal *Report, c *Case, place string) float64 {
+	bytes, err := strconv.ParseFloat(c.param("payload"), 64)
+	if err != nil {
+		return 0
+	}
+	ps := pointsFor(cal, c, place)
+	if len(ps) == 0 {
+		return 0
+	}
+	last := ps[len(ps)-1]
+	switch at := slices.IndexFunc(ps, func(p point) bool { return p.bytes >= bytes }); {
+	case at < 0:
+		return 1e9 / (last.ns * bytes / last.bytes)
+	case at == 0:
+		return 1e9 / ps[0].ns
+	default:
+		a, b := ps[at-1], ps[at]
+		return 1e9 / (a.ns + (b.ns-a.ns)*(bytes-a.bytes)/(b.bytes-a.bytes))
+	}
+}
+
+// BestPerSec is the messages per second of the fastest actual iteration, 0
+// where there is none. A ceiling is what was reached once: the other rounds had
+// to share the machine.
+func (c *Case) BestPerSec() float64 {
+	if c.Summary.MinNS == nil || *c.Summary.MinNS <= 0 {
+		return 0
+	}
+	return 1e9 / *c.Summary.MinNS / float64(max(c.OperationsPerMessage, 1))
+}
+
+// pointsFor are the costs at the calibrated payloads, ascending.
+func pointsFor(cal *Report, c *Case, place string) (ps []point) {
+	for i := range cal.Cases {
+		k := &cal.Cases[i]
+		best := k.BestPerSec()
+		bytes, err := strconv.ParseFloat(k.param("payload"), 64)
+		if err != nil || best <= 0 || k.param(ParamWork) != WorkEngine || k.param(ParamPlace) != place ||
+			k.param("qos") != c.param("qos") || transportOf(k) != transportOf(c) {
+			continue
+		}
+		at := slices.IndexFunc(ps, func(p point) bool { return p.bytes == bytes })
+		if at < 0 {
+			ps = append(ps, point{bytes, 1e9 / best})
+			continue
+		}
+		ps[at].ns = min(ps[at].ns, 1e9/best) // several protocols: the cheapest
+	}
+	slices.SortFunc(ps, func(a, b point) int { return int(a.bytes - b.bytes) })
+	return ps
+}
+
+// transportOf is the case's transport, TCP where its params name none.
+func transportOf(c *Case) string {
+	if t := c.param("transport"); t != "" {
+		return t
+	}
+	return "tcp"
+}
