@@ -118,3 +118,11 @@ func (d *Dialer) transport(ctx context.Context) (net.Conn, error) {
 	d.Legs.TCP = time.Since(start)
 	return nc, err
 }
+
+// fault says of what connection err is the end; nil stays nil.
+func (d *Dialer) fault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &connectError{d.URL.String(), d.conf != nil, err}
+}

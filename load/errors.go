@@ -54,6 +54,8 @@ func causeOf(err error) string {
 	var te *tlsError
 	var sys syscall.Errno
 	switch {
+	case errors.Is(err, mqtt.ErrAwaitConnack) && errors.Is(err, errConnectTimeout):
+		return "no CONNACK within the connect timeout"
 	case errors.Is(err, errConnectTimeout):
 		return errConnectTimeout.Error()
 	case errors.As(err, &te):
@@ -89,6 +91,8 @@ func kindOf(err error) string {
 	switch {
 	case errors.As(err, &refused):
 		return "connack"
+	case errors.Is(err, mqtt.ErrAwaitConnack) && errors.Is(err, errConnectTimeout):
+		return "connack timeout"
 	case errors.As(err, &sub):
 		return "subscribe"
 	case errors.As(err, &limit):

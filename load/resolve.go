@@ -167,17 +167,17 @@ func (n *name) race(ctx context.Context, from netip.Addr, port uint16) (net.Conn
 }
 
 // connectTo opens one TCP connection. Probes of the kernel's keep-alive would
-// be traffic that nobody asked for.
+// be traffic that nobody asked for. (Not DialTCP: it binds to a port even where
+// there is no source address.)
 func connectTo(ctx context.Context, from, to netip.Addr, port uint16) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: -1}
-	var local netip.AddrPort
 	if from.IsValid() {
-		local = netip.AddrPortFrom(from, 0)
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
 		d.Control = shareLocalPorts
 	}
-	nc, err := d.DialTCP(ctx, "tcp", local, netip.AddrPortFrom(to, port))
-	if err != nil {
-		return nil, err
+	nc, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(to, port).String())
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("connect: %w", context.Cause(ctx))
 	}
-	return nc, nil
+	return nc, err
 }

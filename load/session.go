@@ -54,30 +54,18 @@ func openSession(ctx context.Context, c *caseRun) (*session, error) {
 }
 
 func (s *session) connectAll(ctx context.Context) error {
-	var wg sync.WaitGroup
-	turn := make(chan struct{}, dialParallel)
 	errs := make([]error, len(s.members))
-	start := time.Now()
-	for i, m := range s.members {
-		if r := s.Target.ConnectRate; r > 0 {
-			sleep(ctx, time.Until(start.Add(time.Duration(float64(i)/r*float64(time.Second)))))
-		}
-		turn <- struct{}{}
+	ramp(ctx, len(s.members), dialParallel, s.Target.ConnectRate, func(i int) {
 		if s.hopeless() {
 			errs[i] = errNotTried
-			<-turn
-			continue
+			return
 		}
-		wg.Go(func() {
-			if errs[i] = s.join(ctx, i, m); errs[i] == nil {
-				s.connected.Add(1)
-			} else {
-				s.failed.Add(1)
-			}
-			<-turn
-		})
-	}
-	wg.Wait()
+		if errs[i] = s.join(ctx, i, s.members[i]); errs[i] == nil {
+			s.connected.Add(1)
+		} else {
+			s.failed.Add(1)
+		}
+	})
 	return s.judge(ctx, errs)
 }
 
@@ -127,9 +115,9 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errConnectTimeout)
 	defer cancel()
 	d := s.routes.Dialer(i)
-	client, err := mqtt.Connect(ctx, s.clientConfig(i, m, d))
+	client, err := s.connect(ctx, d, s.clientConfig(i, m, d))
 	if err != nil {
-		return &connectError{d.URL.String(), d.conf != nil, err}
+		return err
 	}
 	m.client = client
 	s.learn(client, d)

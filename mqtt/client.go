@@ -289,7 +289,7 @@ func (c *Client) handshake(ctx context.Context, hello []byte) error {
 		return c.sayGoodbye(malformed(err))
 	}
 	if !stop() && ctx.Err() != nil {
-		return fmt.Errorf("wait for CONNACK: %w", context.Cause(ctx))
+		return fmt.Errorf("%w: %w", ErrAwaitConnack, context.Cause(ctx))
 	}
 	return c.acceptConnack()
 }
@@ -304,7 +304,7 @@ func waitError(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return ErrNoConnack
 	}
-	return fmt.Errorf("wait for CONNACK: %w", err)
+	return fmt.Errorf("%w: %w", ErrAwaitConnack, err)
 }
 
 func (c *Client) firstFrame() (packet.Frame, error) {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -19,13 +20,16 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/scenarios"
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
@@ -62,7 +66,8 @@ func serveBroker() int {
 // remote is a broker in another process.
 type remote struct {
 	plain, secure string
-	conf          *tls.Config
+	ca            []byte      // PEM
+	conf          *tls.Config // trusts it
 }
 
 func startBroker(t testing.TB) remote {
@@ -84,59 +89,71 @@ func startBroker(t testing.TB) remote {
 	if _, err := fmt.Sscanf(line, "%s %s %x", &r.plain, &r.secure, &der); err != nil {
 		t.Fatal(err)
 	}
-	ca, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	roots := x509.NewCertPool()
-	roots.AddCert(ca)
+	roots.AppendCertsFromPEM(r.ca)
 	r.conf = &tls.Config{RootCAs: roots, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS13}
 	return r
 }
 
-// dial is the bare connection; wrapped is that of the tool, which the client
-// can write without blocking.
-func (r remote) dial(transport string, wrap func(net.Conn) net.Conn) mqtt.Dialer {
-	d := net.Dialer{KeepAlive: -1}
-	if transport == "tcp" {
-		return func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", r.plain) }
-	}
-	return func(ctx context.Context) (net.Conn, error) {
-		nc, err := d.DialContext(ctx, "tcp", r.secure)
-		if err != nil {
-			return nil, err
-		}
-		tc := tls.Client(wrap(nc), r.conf)
-		return tc, tc.HandshakeContext(ctx)
-	}
-}
-
-func unwrapped(nc net.Conn) net.Conn { return nc }
-
 // opener opens the i-th connection.
 type opener func(ctx context.Context, i int) (io.Closer, error)
 
+// bare opens what every client needs.
 func (r remote) bare(transport string) opener {
-	dial := r.dial(transport, unwrapped)
-	return func(ctx context.Context, i int) (io.Closer, error) { return dial(ctx) }
+	return func(context.Context, int) (io.Closer, error) {
+		if transport == "tls" {
+			return tls.Dial("tcp", r.secure, r.conf)
+		}
+		return net.Dial("tcp", r.plain)
+	}
+}
+
+// floor also sends CONNECT and reads CONNACK, and does nothing else.
+func (r remote) floor(transport string) opener {
+	open := r.bare(transport)
+	return func(ctx context.Context, i int) (io.Closer, error) {
+		p := packet.Connect{Version: packet.V5, CleanStart: true, ClientID: "f" + strconv.Itoa(i)}
+		hello, err := p.Append(nil)
+		if err != nil {
+			return nil, err
+		}
+		nc, err := open(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := nc.(net.Conn).Write(hello); err != nil {
+			return nc, err
+		}
+		_, err = nc.(net.Conn).Read(make([]byte, 64))
+		return nc, err
+	}
 }
 
 type closer struct{ *mqtt.Client }
 
 func (a closer) Close() error { a.Client.Close(); return nil }
 
+// client opens what a run does.
 func (r remote) client(transport string, sweeper *mqtt.Sweeper) opener {
-	dial := r.dial(transport, mqtt.NonBlocking)
+	c := &scenarios.Case{Transport: scenarios.TCP}
+	addr := netip.MustParseAddrPort(r.plain)
+	if transport == "tls" {
+		addr, c.Transport, c.TLS.CAPEM = netip.MustParseAddrPort(r.secure), scenarios.TLS, r.ca
+	}
+	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: addr.Addr().String(), Port: int(addr.Port())}}
+	routes := load.NewRoutes(c, nil)
 	return func(ctx context.Context, i int) (io.Closer, error) {
-		c, err := mqtt.Connect(ctx, mqtt.Config{
-			Dial: dial, Version: packet.V5, CleanStart: true, ClientID: "c" + strconv.Itoa(i),
+		client, err := mqtt.Connect(ctx, mqtt.Config{
+			Dial: routes.Dialer(i).Dial, Version: packet.V5, CleanStart: true, ClientID: "c" + strconv.Itoa(i),
 			KeepAlive: time.Minute, Sweeper: sweeper,
 		})
-		return closer{c}, err
+		return closer{client}, err
 	}
 }
 
-// openAll opens n connections, some at a time as the engine does.
+// openAll opens n connections from goroutines that open one after the other, as
+// the engine does.
 func openAll(t testing.TB, n int, open opener) []io.Closer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -144,12 +161,12 @@ func openAll(t testing.TB, n int, open opener) []io.Closer {
 	conns := make([]io.Closer, n)
 	errs := make([]error, n)
 	var wg sync.WaitGroup
-	turn := make(chan struct{}, 64)
-	for i := range n {
-		turn <- struct{}{}
+	var next atomic.Int64
+	for range 64 {
 		wg.Go(func() {
-			conns[i], errs[i] = open(ctx, i)
-			<-turn
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				conns[i], errs[i] = open(ctx, i)
+			}
 		})
 	}
 	wg.Wait()
@@ -167,42 +184,42 @@ func closeAll(conns []io.Closer) {
 	}
 }
 
-func userCPU() time.Duration {
+func ownCPU() time.Duration {
 	var r syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // BenchmarkConnect compares the CPU time of a connection up to CONNACK with
-// that of the bare connection, in turns: one run, one machine, one broker.
+// that of net.Dial or tls.Dial, and with the least that a client can do beyond
+// it, in turns: one run, one machine, one broker.
 func BenchmarkConnect(b *testing.B) {
 	r := startBroker(b)
+	sweeper := mqtt.NewSweeper()
+	defer sweeper.Stop()
 	for _, transport := range []string{"tcp", "tls"} {
 		b.Run("transport="+transport, func(b *testing.B) {
-			sweeper := mqtt.NewSweeper()
-			defer sweeper.Stop()
-			const n, rounds = 400, 5
-			cost := func(open opener) float64 {
-				before := userCPU()
-				conns := openAll(b, n, open)
-				spent := userCPU() - before
-				closeAll(conns)
-				return float64(spent) / n / 1e3
-			}
-			bare, ours := r.bare(transport), r.client(transport, sweeper)
-			openAll(b, n, bare)
-			var bares, all []float64
+			const n, rounds = 300, 9
+			open := []opener{r.bare(transport), r.floor(transport), r.client(transport, sweeper)}
+			var cost [3][]float64 // us
 			for b.Loop() {
 				for range rounds {
-					bares = append(bares, cost(bare))
-					all = append(all, cost(ours))
+					for i := range open {
+						runtime.GC() // of what the last round has left
+						before := ownCPU()
+						conns := openAll(b, n, open[i])
+						cost[i] = append(cost[i], float64(ownCPU()-before)/n/1e3)
+						closeAll(conns)
+					}
 				}
 			}
-			x, y := median(bares), median(all)
+			bare, floor, ours := median(cost[0]), median(cost[1]), median(cost[2])
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(x, "bare-us/connect")
-			b.ReportMetric(y, "us/connect")
-			b.ReportMetric(y/x, "ratio")
+			b.ReportMetric(bare, "dial-us")
+			b.ReportMetric(floor, "floor-us")
+			b.ReportMetric(ours, "us/connect")
+			b.ReportMetric(ours/bare, "x-dial")
+			b.ReportMetric(ours/floor, "x-floor")
 		})
 	}
 }

@@ -14,6 +14,8 @@ var (
 	ErrClosed = wire.ErrClosed
 	// ErrKeepAlive: the peer sent nothing within the keep-alive after a PINGREQ.
 	ErrKeepAlive = errors.New("keep alive: no answer from the broker")
+	// ErrAwaitConnack: the connection ended, or time was up, before a CONNACK.
+	ErrAwaitConnack = errors.New("wait for CONNACK")
 	// ErrNoConnack: the broker closed the connection instead of answering CONNECT.
 	ErrNoConnack = errors.New("the broker closed the connection without a CONNACK")
 	// ErrWantsTLS: the broker answered CONNECT with a TLS alert.

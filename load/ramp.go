@@ -1,0 +1,75 @@
+package load
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt"
+)
+
+// ramp calls do for 0 to n-1, each once, from goroutines that take one after
+// the other: what a handshake has made their stacks grow to serves the next,
+// and is dropped at the end. With a rate, in calls per second, call i starts
+// i/rate after the first, however long the others take; without one, at most
+// parallel run at a time. It returns when all have.
+func ramp(ctx context.Context, n, parallel int, rate float64, do func(i int)) {
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	work := make(chan int)
+	defer close(work)
+	start := time.Now()
+	if rate > 0 {
+		parallel = n
+	}
+	for i := range n {
+		if rate > 0 {
+			sleep(ctx, time.Until(start.Add(time.Duration(float64(i)/rate*float64(time.Second)))))
+		}
+		if parallel > 0 {
+			select {
+			case work <- i: // somebody is free
+				continue
+			default:
+			}
+			parallel--
+			workers.Go(func() {
+				do(i)
+				for i := range work {
+					do(i)
+				}
+			})
+			continue
+		}
+		work <- i
+	}
+}
+
+// connect makes one client's connection. A broker that is busy, or limits the
+// rate, is asked again for as long as ctx allows.
+func (s *session) connect(ctx context.Context, d *Dialer, cfg mqtt.Config) (client *mqtt.Client, err error) {
+	err = insist(ctx, func() (err error) {
+		client, err = mqtt.Connect(ctx, cfg)
+		return d.fault(err)
+	}, func(err error) {
+		s.errs.add(kindOf(err), reasonOf(err)+": tried again", err.Error())
+	})
+	return client, err
+}
+
+// insist calls connect until it succeeds, fails for good, or ctx ends: a
+// refusal that may pass is told to refused and met with a back-off. Its error
+// is the last refusal where that is what time has run out on.
+func insist(ctx context.Context, connect func() error, refused func(error)) error {
+	var wait mqtt.Backoff
+	for {
+		err := connect()
+		if !mqtt.MayPass(err) {
+			return err
+		}
+		refused(err)
+		if sleep(ctx, wait.Next()); ctx.Err() != nil {
+			return err
+		}
+	}
+}
