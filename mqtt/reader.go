@@ -371,9 +371,12 @@ func (c *Client) refuseRelease(out []byte, id uint16) []byte {
 func EndOf(err error) string {
 	var op *net.OpError
 	var de *DisconnectedError
+	var gaveUp *GaveUpError
 	switch {
 	case err == nil:
 		return ""
+	case errors.As(err, &gaveUp):
+		return fmt.Sprintf("not connected again within %s: %s", gaveUp.Within, EndOf(gaveUp.Err))
 	case errors.Is(err, wire.ErrClosed):
 		return "closed by this side"
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):

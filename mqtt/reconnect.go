@@ -18,6 +18,18 @@ var ErrTakenOver = errors.New("session taken over: another client uses this id; 
 // ErrConnectTimeout: an attempt to connect has used up its time.
 var ErrConnectTimeout = errors.New("no answer within the connect timeout")
 
+// A GaveUpError ends a link that was down for too long.
+type GaveUpError struct {
+	Within   time.Duration // LinkConfig.GiveUp
+	Attempts int
+	Err      error // of the last attempt, or what the connection was lost by
+}
+
+func (e *GaveUpError) Error() string {
+	return fmt.Sprintf("not connected again within %s (%d attempts): %s", e.Within, e.Attempts, EndOf(e.Err))
+}
+func (e *GaveUpError) Unwrap() error { return e.Err }
+
 // LinkConfig says how to connect and how to go on when the connection is lost.
 type LinkConfig struct {
 	Config // of every attempt; Handler should be a [LinkHandler]
@@ -347,7 +359,7 @@ func (o *outage) retry() (*Client, error) {
 	last := o.cause
 	for {
 		if !wait(ctx, o.cfg.Backoff.Next()) {
-			return nil, fmt.Errorf("not connected again within %s after %d attempts: %w", o.cfg.GiveUp, o.attempts, last)
+			return nil, &GaveUpError{o.cfg.GiveUp, o.attempts, last}
 		}
 		o.attempts++
 		c, err := o.connect(ctx)

@@ -239,6 +239,12 @@ func TestLinkEnds(t *testing.T) {
 				if l.Err() != j.err || !strings.Contains(l.Err().Error(), tt.want) {
 					t.Errorf("ended by %v, the handler knows %v", l.Err(), j.err)
 				}
+				var gaveUp *GaveUpError
+				if errors.As(l.Err(), &gaveUp) != (name == "nobody") {
+					t.Errorf("gave up: %+v", gaveUp)
+				} else if gaveUp != nil && EndOf(l.Err()) != "not connected again within 20s: connection refused" {
+					t.Errorf("class %q of %v", EndOf(l.Err()), l.Err())
+				}
 				if tt.dials > 0 && len(s.dials) != tt.dials {
 					t.Errorf("%d attempts, want %d", len(s.dials), tt.dials)
 				}
