@@ -146,7 +146,9 @@ func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bo
 		b.end(s)
 		s = nil
 	}
-	if present = s != nil; !present {
+	if present = s != nil; present {
+		s.inbound.resume()
+	} else {
 		if len(b.sessions) >= b.cfg.MaxSessions {
 			return nil, false, packet.ReasonQuotaExceeded
 		}
@@ -244,21 +246,26 @@ func (c *client) onDisconnect(f packet.Frame) error {
 		return err
 	}
 	c.release()
-	if e := p.Properties.SessionExpiry; c.v5 && e != nil {
-		c.b.mu.Lock()
-		was := c.sess.expiry
-		c.sess.expiry = c.b.capExpiry(*e)
-		c.b.mu.Unlock()
-		// [MQTT-3.14.2-2]
-		if was == 0 && *e != 0 {
-			return &closeError{packet.ReasonProtocolError, "session expiry set by DISCONNECT was 0 in CONNECT"}
-		}
+	if e := p.Properties.SessionExpiry; c.v5 && e != nil && !c.setExpiry(*e) {
+		return &closeError{packet.ReasonProtocolError, "session expiry set by DISCONNECT was 0 in CONNECT"}
 	}
-	// [MQTT-3.14.4-3]
-	if p.Code != packet.ReasonDisconnectWithWill {
+	// [MQTT-3.14.4-3] With any other reason the will is due.
+	if p.Code == packet.ReasonNormalDisconnection {
 		c.will = nil
 	}
 	return errDisconnected
+}
+
+// setExpiry changes the Session Expiry Interval, unless it was 0 and is not to
+// stay so. [MQTT5 3.14.2.2.2]
+func (c *client) setExpiry(seconds uint32) bool {
+	c.b.mu.Lock()
+	defer c.b.mu.Unlock()
+	if c.sess.expiry == 0 && seconds != 0 {
+		return false
+	}
+	c.sess.expiry = c.b.capExpiry(seconds)
+	return true
 }
 
 // leave gives up the session of c, which has ended, and sees to its will.
@@ -295,22 +302,27 @@ func (b *Broker) leave(c *client) {
 	b.publishWills(due)
 }
 
-// end forgets a session without connection. b.mu is held.
+// end forgets a session without connection. What that leaves to others, its will
+// and its part of shared subscriptions, is delivered without b.mu, which that
+// does not need. b.mu is held.
 func (b *Broker) end(s *session) {
 	if b.sessions[s.id] == s {
 		delete(b.sessions, s.id)
 	}
 	delete(b.timed, s)
 	b.subs.unsubscribeAll(s)
-	if s.will != nil {
-		// [MQTT-3.1.2-10] The will is due when the session ends. It is published
-		// without b.mu, which delivering does not need.
-		b.wg.Add(1)
-		w := s.will
-		s.will = nil
-		go func() {
-			defer b.wg.Done()
-			b.publishWills([]*will{w})
-		}()
+	// [MQTT-3.1.2-10] The will is due when the session ends.
+	w := s.will
+	s.will = nil
+	if b.closed || w == nil && !s.sharing {
+		return
 	}
+	b.wg.Add(1)
+	go func() {
+		defer b.wg.Done()
+		if w != nil {
+			b.publishWills([]*will{w})
+		}
+		b.handOver(s.orphans())
+	}()
 }

@@ -43,6 +43,7 @@ type delivery struct {
 	msg    *message
 	ids    []byte // Subscription Identifiers, encoded as properties
 	seq    uint64 // order of the first sending
+	share  *group // set when it came through a shared subscription
 	cost   int    // bytes charged to the session
 	id     uint16 // given at an earlier sending, which this one repeats; 0 otherwise
 	qos    byte

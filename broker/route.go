@@ -8,6 +8,7 @@ type target struct {
 	qos    byte   // the greatest granted
 	retain bool   // keep the RETAIN flag
 	ids    []byte // Subscription Identifiers as properties
+	share  *group // of a shared subscription, else nil
 }
 
 // shared is one shared subscription that gets them: one member at a time.
@@ -56,7 +57,7 @@ func (t *tree) resolve(topic string, self *session) *route {
 			}
 		}
 		for _, g := range n.groups {
-			r.share(g)
+			r.shares = append(r.shares, g.shared())
 		}
 	})
 	return r
@@ -77,15 +78,16 @@ func (r *route) add(index map[*session]int, sub *subscription) {
 	t.ids = appendSubscriptionID(t.ids, sub.id)
 }
 
-func (r *route) share(g *group) {
+// shared returns the members of g. The tree's lock is held.
+func (g *group) shared() shared {
 	s := shared{turn: &g.turn, members: make([]target, len(g.members))}
 	for i, sub := range g.members {
 		s.members[i] = target{
 			sess: sub.sess, qos: sub.qos, retain: sub.retainAsPublished,
-			ids: appendSubscriptionID(nil, sub.id),
+			ids: appendSubscriptionID(nil, sub.id), share: g,
 		}
 	}
-	r.shares = append(r.shares, s)
+	return s
 }
 
 // Bounds of what one connection remembers of its topics.

@@ -234,14 +234,14 @@ func (r *router) encode(s *session, t *target, qos byte, retain bool) {
 	r.sent++
 }
 
-// take gives the message an identifier and, for a session that outlives its
-// connection, keeps a copy.
+// take gives the message an identifier and keeps a copy where somebody may get
+// it later: a session that outlives its connection, or another member.
 func (r *router) take(s *session, t *target, qos byte, retain bool) uint16 {
 	id := s.win.take(awaitAck(qos))
-	if s.keep {
+	if s.keep || t.share != nil && qos == 1 {
 		m := r.message()
 		s.bytes += m.size()
-		s.win.keep(id, delivery{msg: m, ids: t.ids, cost: m.size(), qos: qos, retain: retain})
+		s.win.keep(id, delivery{msg: m, ids: t.ids, share: t.share, cost: m.size(), qos: qos, retain: retain})
 	}
 	return id
 }
@@ -249,11 +249,16 @@ func (r *router) take(s *session, t *target, qos byte, retain bool) uint16 {
 // enqueue keeps the message for a session that cannot take it now. QoS 0
 // messages are not kept for a session without connection.
 func (r *router) enqueue(s *session, t *target, qos byte, retain bool) {
-	if qos == 0 || r.to == nil && !s.keep {
+	if qos == 0 || r.to == nil && !s.keep && t.share == nil {
 		return
 	}
 	m := r.message()
-	d := delivery{msg: m, ids: t.ids, cost: m.size(), qos: qos, retain: retain}
+	d := delivery{msg: m, ids: t.ids, share: t.share, cost: m.size(), qos: qos, retain: retain}
+	if s.gone && t.share != nil {
+		r.release()
+		r.b.handOver([]delivery{d})
+		return
+	}
 	if !s.enqueue(&r.b.cfg, d) {
 		r.dropped++
 		return

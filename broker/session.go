@@ -29,8 +29,9 @@ type session struct {
 	will      *will   // to be published at willAt, or when the session ends
 	willAt    int64
 
-	// Only the owner's goroutine uses it.
+	// Only the owner's goroutine uses these, and who ends the session after it.
 	inbound inbound
+	sharing bool // it has had a shared subscription
 
 	mu      sync.Mutex
 	conn    *client // nil while messages have to be queued
@@ -40,6 +41,7 @@ type session struct {
 	bytes   int       // charged for messages in queue and window
 	waiters []*client // publishers that wait for room here
 	blocked bool      // the owner's goroutine waits for another session
+	gone    bool      // the session has ended; others take over what it shared
 	acks    int64     // acknowledgements received, a sign of life
 }
 
@@ -48,7 +50,19 @@ type session struct {
 // same identifier are repetitions. [MQTT-4.3.3-10]
 type inbound struct {
 	bits *[maxPacketIDs/64 + 1]uint64
-	open int
+	// earlier are those of connections before: a Receive Maximum applies to the
+	// current one only. [MQTT5 3.1.2.11.3]
+	earlier *[maxPacketIDs/64 + 1]uint64
+	open    int // how many of this connection
+}
+
+// resume starts another connection.
+func (in *inbound) resume() {
+	if in.bits != nil {
+		earlier := *in.bits
+		in.earlier = &earlier
+	}
+	in.open = 0
 }
 
 func (in *inbound) has(id uint16) bool {
@@ -68,7 +82,12 @@ func (in *inbound) release(id uint16) bool {
 	if !in.has(id) {
 		return false
 	}
-	in.bits[id>>6] &^= 1 << (id & 63)
+	bit := uint64(1) << (id & 63)
+	in.bits[id>>6] &^= bit
+	if in.earlier != nil && in.earlier[id>>6]&bit != 0 {
+		in.earlier[id>>6] &^= bit
+		return true
+	}
 	in.open--
 	return true
 }
@@ -136,7 +155,7 @@ func (s *session) send(c *client, out []byte, d delivery) []byte {
 		s.win.quota--
 	default:
 		o.id = s.win.take(awaitAck(d.qos))
-		if s.keep {
+		if s.keep || d.share != nil && d.qos == 1 {
 			s.win.keep(o.id, d)
 		} else {
 			s.bytes -= d.cost

@@ -67,8 +67,9 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 	if len(ids) > 0 {
 		sub.id = ids[0]
 	}
-	isNew := c.b.subs.subscribe(sub)
 	_, _, shared := packet.SplitShared(p.Filter)
+	c.sess.sharing = c.sess.sharing || shared
+	isNew := c.b.subs.subscribe(sub)
 	// [MQTT-3.3.1-9] [MQTT-3.3.1-10] [MQTT-3.3.1-11]
 	if shared || p.RetainHandling == 2 || p.RetainHandling == 1 && !isNew {
 		return packet.ReasonCode(sub.qos), nil

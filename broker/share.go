@@ -1,0 +1,63 @@
+package broker
+
+// orphans takes from s, which has ended, the messages of shared subscriptions
+// that another member shall get: what waited to be sent, and QoS 1 without an
+// acknowledgement. QoS 2 in flight goes to nobody else. [MQTT-4.8.2-5]
+func (s *session) orphans() (list []delivery) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = true
+	for _, d := range s.win.unfinished() {
+		if d.share != nil && d.qos == 1 {
+			list = append(list, d)
+		}
+	}
+	for ; s.queue.len() > 0; s.queue.pop() {
+		if d := s.queue.front(); d.share != nil && d.id == 0 {
+			list = append(list, *d)
+		}
+	}
+	return list
+}
+
+// handOver delivers messages of shared subscriptions to other members, as new
+// ones to these. [MQTT5 4.8.2] Nothing is held.
+func (b *Broker) handOver(list []delivery) {
+	r := router{b: b}
+	for _, d := range list {
+		for taken := false; !taken; {
+			r.release()
+			t := b.subs.member(d.share)
+			if t == nil {
+				break
+			}
+			d.id, d.ids, d.qos, d.retain = 0, t.ids, min(d.msg.qos, t.qos), d.retain && t.retain
+			taken = r.takeOver(t.sess, d)
+		}
+	}
+	r.flush()
+}
+
+// member picks a member of g as of now.
+func (t *tree) member(g *group) *target {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	s := g.shared()
+	return s.pick()
+}
+
+// takeOver queues d for s behind what waits there, and sends what can be sent.
+// It reports false when s has ended, too, and is no member any more.
+func (r *router) takeOver(s *session, d delivery) bool {
+	r.hold(s)
+	switch {
+	case s.gone:
+		return false
+	case r.to == nil && d.qos == 0, !s.enqueue(&r.b.cfg, d):
+		r.dropped++
+	case r.to != nil:
+		r.out = s.pump(r.to, r.out)
+		r.mark()
+	}
+	return true
+}
