@@ -20,7 +20,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Use: "report FILE... [flags]", Short: "Print saved reports in any format, merge several into one",
 		Long: "Report reads what run has written and prints it in another format. Several reports\n" +
 			"of one scenario, of machines that ran it at the same time or one after another,\n" +
-			"become one: iterations and histograms are put together, and no mean is averaged.",
+			"become one: iterations and histograms are put together, and no mean is averaged.\n" +
+			"Gates are judged again, and one that fails is exit code 6.",
 		Example: "  mqttload report report.json --output report.html",
 		Args:    someFiles,
 		RunE:    func(c *cobra.Command, args []string) error { return a.rerender(c, args) },
@@ -64,24 +65,21 @@ func (a *app) rerender(c *cobra.Command, args []string) error {
 		}
 	}
 	a.noteReplaced(outs)
-	return outs.finish(a.Stdout, judgement{}.render(merged), files...).err()
+	bad = outs.finish(a.Stdout, judgement{}.render(merged), files...)
+	if len(list) > 1 {
+		// The gates were judged again, of all reports together.
+		bad = append(bad, gateFaults(merged.Gates)...)
+	}
+	return bad.inOrder().err()
 }
 
-// readReport reads a report of mqttload, encoded in any way in which
-// compare-reports reads it: a shell of Windows adds a byte order mark. Unlike
-// there, one without a measured case is none the worse for it.
+// readReport reads a report of mqttload. Unlike for compare-reports, one without
+// a measured case is none the worse for it.
 func readReport(path string) (*result.Report, error) {
 	if err := endless(path); err != nil {
 		return nil, err
 	}
-	r, err := result.Read(path)
-	var format *result.FormatError
-	if errors.As(err, &format) && !result.StandsForOpenFile(path) { // a pipe gives its content once
-		if in, other := result.ReadAny(path); other == nil && in.Report != nil {
-			return in.Report, nil
-		}
-	}
-	return r, err
+	return result.Read(path)
 }
 
 // mergeFaults: reports of unlike runs are not comparable, one that cannot be

@@ -204,7 +204,11 @@ func comparisonSections(c *result.Comparison) []section {
 		}
 	}
 	for _, m := range c.Missing {
-		missing = append(missing, perCase{m.ID, "not in " + m.Side + ": " + m.Reason})
+		reason := m.Reason
+		if !strings.HasSuffix(reason, " in "+m.Side) {
+			reason = "not in " + m.Side + ": " + reason
+		}
+		missing = append(missing, perCase{m.ID, reason})
 	}
 	for _, d := range c.Allowed {
 		differences = append(differences, perCase{d.Key, d.Base + ", " + d.Head})

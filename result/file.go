@@ -147,8 +147,9 @@ func decode(r io.Reader, limit int64) (*Report, error) {
 	return parseReport(b)
 }
 
-// parseReport reads one report in JSON.
+// parseReport reads one report in JSON, with a byte order mark or without.
 func parseReport(b []byte) (*Report, error) {
+	b = plainText(b)
 	if err := checkElements(b); err != nil {
 		return nil, err
 	}

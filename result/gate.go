@@ -191,27 +191,55 @@ func sameValue(a, b string) bool {
 // Check returns a *GateError where the selector of g matches none of the cases
 // that will run: a gate that looks at nothing must not pass.
 func (g Gate) Check(cases [][]Param) error {
+	for _, s := range g.Selector {
+		if err := g.checkList(s, cases); err != nil {
+			return err
+		}
+	}
 	if len(g.Selector) == 0 || slices.ContainsFunc(cases, g.selects) {
 		return nil
 	}
 	for _, s := range g.Selector {
-		keys, values := map[string]bool{}, map[string]bool{}
-		for _, params := range cases {
-			for _, p := range params {
-				keys[p.Key] = true
-				if p.Key == s.Key {
-					values[p.Value] = true
-				}
-			}
-		}
-		switch {
-		case !keys[s.Key]:
+		if keys, values := axisOf(cases, s.Key); !keys[s.Key] {
 			return &GateError{g.Text, fmt.Sprintf("no case has a param %q%s", s.Key, hint(s.Key, sortedKeys(keys)))}
-		case !slices.ContainsFunc(sortedKeys(values), func(v string) bool { return s.match(Param{s.Key, v}) }):
+		} else if !s.matchesAny(values) {
 			return &GateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", s.Key, s.Values[0], strings.Join(sortedKeys(values), ", "))}
 		}
 	}
 	return &GateError{g.Text, "no case matches all of its selector: name fewer params"}
+}
+
+// checkList refuses a value of a list that no case has, where others have: a
+// slip of the keyboard would leave cases unjudged.
+func (g Gate) checkList(s Selector, cases [][]Param) error {
+	_, values := axisOf(cases, s.Key)
+	if len(s.Values) == 1 || !s.matchesAny(values) || (Selector{s.Key, s.Values[:1]}).matchesAny(values) {
+		return nil
+	}
+	for _, v := range s.Values[1:] {
+		if !(Selector{s.Key, []string{v}}).matchesAny(values) {
+			return &GateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", s.Key, v, strings.Join(sortedKeys(values), ", "))}
+		}
+	}
+	return nil
+}
+
+// axisOf are the keys of all params, and the values of those called key.
+func axisOf(cases [][]Param, key string) (keys, values map[string]bool) {
+	keys, values = map[string]bool{}, map[string]bool{}
+	for _, params := range cases {
+		for _, p := range params {
+			keys[p.Key] = true
+			if p.Key == key {
+				values[p.Value] = true
+			}
+		}
+	}
+	return keys, values
+}
+
+func (s Selector) matchesAny(values map[string]bool) bool {
+	return slices.ContainsFunc(sortedKeys(values), func(v string) bool { return s.match(Param{s.Key, v}) })
 }
 
 // Evaluate applies g to the cases of r that it selects: one result each, or one
