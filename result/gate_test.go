@@ -181,7 +181,7 @@ func TestGateCheck(t *testing.T) {
 		"lost == 0":                      "",
 		"lost == 0 @ qos=1":              "",
 		"lost == 0 @ payload=8KiB":       "",
-		"lost == 0 @ qos=1,2":            "",
+		"lost == 0 @ qos=1,0":            "",
 		"lost == 0 @ qso=1":              `no case has a param "qso": did you mean qos?`,
 		"lost == 0 @ qos=0,2":            "no case has qos=2: there are 0, 1",
 		"lost == 0 @ qos=2":              "no case has qos=2: there are 0, 1",
