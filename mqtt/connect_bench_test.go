@@ -273,3 +273,21 @@ func BenchmarkIdle(b *testing.B) {
 		})
 	}
 }
+
+// TestIdleMemory bounds heap and stacks of an idle connection with its MQTT
+// state; what else is resident, BenchmarkIdle tells.
+func TestIdleMemory(t *testing.T) {
+	r := startBroker(t)
+	sweeper := mqtt.NewSweeper()
+	defer sweeper.Stop()
+	for transport, most := range map[string]int64{"tcp": 8 << 10, "tls": 28 << 10} {
+		const n = 200
+		before := settled()
+		conns := openAll(t, n, r.client(transport, sweeper))
+		after := settled()
+		closeAll(conns)
+		if each := (after.heap - before.heap + after.stack - before.stack) / n; each > most {
+			t.Errorf("%s: an idle connection holds %d bytes, at most %d are wanted", transport, each, most)
+		}
+	}
+}
