@@ -259,7 +259,8 @@ func (cfg *Config) connectPacket() ([]byte, error) {
 	return p.Append(make([]byte, 0, 64)) // as much as most need
 }
 
-// handshake sends CONNECT and reads up to CONNACK. What follows it in the
+// handshake sends CONNECT, first and once [MQTT-3.1.0-1, MQTT-3.1.0-2], and
+// reads up to CONNACK. What follows it in the
 // same read stays buffered for the reader.
 func (c *Client) handshake(ctx context.Context, hello []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.CloseWith(context.Cause(ctx)) })
@@ -332,15 +333,16 @@ func (c *Client) acceptConnack() error {
 		if p.ServerReference != nil {
 			e.ServerReference = *p.ServerReference
 		}
-		return e
+		return e // [MQTT-3.2.2-7] What follows is not read: Connect closes.
 	}
-	// [MQTT-3.2.2-4] A client without a session must close when told of one.
+	// [MQTT-3.2.2-2, MQTT-3.2.2-4] After a clean start there is no session.
 	if k.SessionPresent && c.cfg.CleanStart {
 		return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "session present after a clean start"))
 	}
 	if err := c.acceptAuth(); err != nil {
 		return err
 	}
+	// [MQTT-4.9.0-1]
 	c.win.limit = c.Window()
 	c.aliasing = newAliasing(c.cfg.TopicAliases, k)
 	return c.resume()
@@ -372,6 +374,7 @@ func (c *Client) NetConn() net.Conn { return c.conn.NetConn() }
 func (c *Client) Stats() wire.Stats { return c.conn.Stats() }
 
 // ClientID returns the client identifier in force, the assigned one included.
+// [MQTT-3.1.3-7, MQTT-3.2.2-16]
 func (c *Client) ClientID() string {
 	if id := c.connack.Properties.AssignedClientID; id != nil {
 		return *id
@@ -430,6 +433,7 @@ func (c *Client) DisconnectWith(ctx context.Context, d packet.Disconnect) error 
 	// [MQTT-3.14.4-1] Nothing follows DISCONNECT: from here on nothing is appended.
 	c.closing = true
 	c.conn.End(append(out, msg...))
+	// [MQTT-3.14.4-2]
 	_ = c.conn.Shutdown(ErrClosed, timeout)
 	select {
 	case <-c.done:

@@ -95,7 +95,7 @@ func (s *Sweeper) remove(c *Client) {
 
 func (c *Client) startKeepAlive() {
 	interval := (c.cfg.KeepAlive + time.Second - 1) / time.Second * time.Second
-	// [MQTT-3.2.2-21] The broker's Server Keep Alive replaces ours.
+	// [MQTT-3.2.2-21, MQTT-3.1.2-21] The broker's Server Keep Alive replaces ours.
 	if k := c.connack.Properties.ServerKeepAlive; k != nil {
 		interval = time.Duration(*k) * time.Second
 	}

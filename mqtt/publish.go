@@ -11,6 +11,10 @@ import (
 // the broker's CONNACK allows: a [*LimitError] says what it does not.
 func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
 	limits := &c.connack.Properties
+	// [MQTT-4.3.2-2, MQTT-4.3.3-2] What is published is new; a [Session] sets DUP.
+	if p.Dup {
+		return nil, limitErrorf("publish with DUP: only what a session sends again has it")
+	}
 	// [MQTT-3.2.2-11]
 	if m := limits.MaximumQoS; m != nil && p.QoS > *m {
 		return nil, limitErrorf("publish at QoS %d: the broker allows QoS %d at most", p.QoS, *m)
@@ -51,7 +55,7 @@ func (c *Client) checkProperties(p *packet.Publish) error {
 	if m := c.connack.Properties.TopicAliasMaximum; m != nil {
 		limit = *m
 	}
-	// [MQTT-3.2.2-17, MQTT-3.2.2-18]
+	// [MQTT-3.2.2-17, MQTT-3.2.2-18, MQTT-3.3.2-9]
 	if a := props.TopicAlias; a != nil && *a > limit {
 		return limitErrorf("topic alias %d: the broker allows %d at most", *a, limit)
 	}
@@ -80,6 +84,7 @@ func (c *Client) PublishN(t *packet.Template, n int, stamp int64, fill func(payl
 			if c.win.full() {
 				break
 			}
+			// [MQTT-4.3.2-1, MQTT-4.3.3-1]
 			if id = c.win.take(state, stamp); id == 0 {
 				break
 			}

@@ -19,6 +19,7 @@ func (c *Client) run() {
 	if errors.As(err, &pe) {
 		_ = c.sayGoodbye(err)
 	}
+	// [MQTT-4.13.2-1] A DISCONNECT of the broker is among the errors.
 	if errors.Is(err, net.ErrClosed) {
 		err = ErrClosed
 	}
@@ -137,9 +138,13 @@ func badPublish(f packet.Frame, err error) error {
 	return malformed(err)
 }
 
+// deliver hands over a message and gathers the answer that its QoS asks for,
+// in the order of arrival, whoever may want the message.
+// [MQTT-3.3.4-1, MQTT-4.5.0-2, MQTT-4.6.0-2, MQTT-4.6.0-3]
 func (c *Client) deliver(p *packet.Publish) error {
 	switch p.QoS {
 	case 1:
+		// [MQTT-4.3.2-5] The id of an acknowledged message is new, DUP or not.
 		c.handler.Message(p)
 		// [MQTT-4.3.2-4] PUBACK after the message has been taken over.
 		c.replies = packet.AppendAck(c.replies, packet.PUBACK, p.PacketID)
@@ -151,6 +156,7 @@ func (c *Client) deliver(p *packet.Publish) error {
 			}
 			c.handler.Message(p)
 		}
+		// [MQTT-4.3.3-8]
 		c.replies = packet.AppendAck(c.replies, packet.PUBREC, p.PacketID)
 	default:
 		c.handler.Message(p)
@@ -330,6 +336,8 @@ func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
 		a.Stamp = c.win.stamp[i]
 	}
 	switch {
+	// [MQTT-4.3.2-3, MQTT-4.3.3-5] Until then the message is unacknowledged.
+	// [MQTT-4.4.0-2] A refusal acknowledges it too.
 	case t == packet.PUBACK && state == idPublish1,
 		t == packet.PUBCOMP && state == idRelease,
 		// [MQTT-4.3.3-4] A PUBREC of 0x80 or more ends the delivery; no PUBREL.

@@ -132,7 +132,7 @@ func (c *Client) attach() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := c.conn.Begin()
-	// [MQTT-3.2.2-5]
+	// [MQTT-3.2.2-5, MQTT-3.1.2-4]
 	if !a.resumed.Present {
 		a.resumed.Dropped = a.discard()
 	}
@@ -171,6 +171,7 @@ func (c *Client) detach() {
 				c.win.free(i)
 			}
 		}
+		// [MQTT-3.1.2-23]
 		a.win, a.in2, a.plain = c.win, c.inbound2, nil
 		a.busy, a.user = false, nil
 	}

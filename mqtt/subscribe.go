@@ -66,7 +66,7 @@ func (c *Client) Unsubscribe(ctx context.Context, filters []string) ([]packet.Re
 }
 
 // request sends a packet with an id of its own and waits for the answer. The
-// send quota does not delay it. [MQTT-3.3.4-8]
+// send quota does not delay it. [MQTT-3.3.4-8, MQTT-4.9.0-3]
 func (c *Client) request(ctx context.Context, encode func(dst []byte, id uint16) ([]byte, error)) ([]packet.ReasonCode, error) {
 	ch, err := c.sendRequest(encode)
 	if err != nil {

@@ -40,6 +40,7 @@ func (c *Connect) Append(dst []byte) ([]byte, error) {
 	if c.Version == V5 {
 		w.properties(CONNECT, &c.Properties)
 	}
+	// [MQTT-3.1.3-3, MQTT-3.1.3-4]
 	w.name("Client Identifier", c.ClientID)
 	if c.Will != nil {
 		c.Will.append(&w, c.Version)

@@ -222,6 +222,7 @@ func (s *Scanner) NextAck(first byte) (id uint16, ok bool) {
 	return uint16(b[2])<<8 | uint16(b[3]), true
 }
 
+// tooLarge refuses what the peer was told not to send. [MQTT-3.1.2-24]
 func (s *Scanner) tooLarge(b []byte) (Frame, bool, error) {
 	return Frame{}, false, &MalformedError{
 		Type(b[0] >> 4), 1, fmt.Sprintf("packet is over the Maximum Packet Size of %d B", s.max), ReasonPacketTooLarge,

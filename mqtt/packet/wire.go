@@ -14,6 +14,7 @@ const maxString = 65_535
 // [MQTT5 table 2-2]
 func firstByte(t Type) byte {
 	switch t {
+	// [MQTT-3.6.1-1, MQTT-3.8.1-1, MQTT-3.10.1-1]
 	case PUBREL, SUBSCRIBE, UNSUBSCRIBE:
 		return byte(t)<<4 | 0x02
 	}
@@ -253,6 +254,7 @@ const (
 )
 
 // utf8Rule says why b may not be a UTF-8 Encoded String; "" when it may.
+// [MQTT-1.5.4-3] A U+FEFF in front is a character like any other.
 func utf8Rule(b []byte) string {
 	ascii, special := scanText(b)
 	switch {
