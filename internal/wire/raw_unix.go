@@ -44,7 +44,7 @@ func (r *rawSource) readOnce(fd uintptr) bool {
 		detach(r.scan)
 		attach(r.scan)
 	}
-	n, err := ignoringEINTR(syscall.Read, int(fd), r.scan.Space())
+	n, err := ignoringEINTR(read, int(fd), r.scan.Space())
 	switch {
 	case err == syscall.EAGAIN:
 		if r.scan.Buffered() == 0 {
@@ -95,7 +95,7 @@ func (w *rawSink) try(p []byte) ([]byte, bool, error) {
 
 func (w *rawSink) writeOnce(fd uintptr) bool {
 	for w.n < len(w.buf) {
-		n, err := ignoringEINTR(syscall.Write, int(fd), w.buf[w.n:])
+		n, err := ignoringEINTR(write, int(fd), w.buf[w.n:])
 		if err == syscall.EAGAIN {
 			return true
 		}
