@@ -3,37 +3,179 @@ package load
 import (
 	"fmt"
 	"runtime"
+	"runtime/metrics"
+	"time"
 
 	"github.com/mqttload/mqttload/result"
 )
 
-// Own CPU above this share of what the process may use makes the generator the
-// limit; a median latency this many times the least means that messages queue.
+// What makes the generator the limit: own CPU above this share of what the
+// process may use, or a send lag above both of these. A median latency so many
+// times the least means that messages queue.
 const (
-	cpuLimit   = 0.9
-	queueLimit = 3
+	cpuLimit      = 0.9
+	lagLimit      = time.Millisecond
+	lagShare      = 0.1 // of the time between two messages of a publisher
+	queueLimit    = 3
+	heldNoticable = 0.01 // share of the time that something due could not go
 )
 
-// bottleneck says what limited a closed loop, with the figure that says so;
-// nil before anything was measured.
+// bottleneck says what limited the case, with the figure that says so; nil
+// before anything was measured, and where nothing is published.
 func (c *caseRun) bottleneck(r *result.Case) *result.Bottleneck {
-	e2e := r.Latency.EndToEnd
-	if c.busy <= 0 {
+	if c.busy <= 0 || c.Load.PublisherClients() == 0 {
 		return nil
 	}
 	used := float64(c.cpu.UserNS+c.cpu.SystemNS) / float64(c.busy) / float64(runtime.GOMAXPROCS(0))
 	cpu := fmt.Sprintf("CPU %.0f %% of %d cores", 100*used, runtime.GOMAXPROCS(0))
-	switch {
-	case used >= cpuLimit && c.x.cfg.Embedded:
-		return &result.Bottleneck{Kind: "generator", Detail: cpu + ", the embedded broker's included"}
-	case used >= cpuLimit:
+	if used >= cpuLimit {
+		if c.x.cfg.Embedded {
+			cpu += ", the embedded broker's included"
+		}
 		return &result.Bottleneck{Kind: "generator", Detail: cpu}
-	case e2e == nil:
+	}
+	if r.Offered != nil {
+		return c.openBottleneck(r, "own "+cpu)
+	}
+	return c.closedBottleneck(r, "own "+cpu)
+}
+
+func (c *caseRun) closedBottleneck(r *result.Case, cpu string) *result.Bottleneck {
+	ratio, what := queueing(r)
+	switch {
+	case c.Load.Subscribers == 0 && c.QoS == 0:
+		return &result.Bottleneck{Kind: "network", Detail: "messages went as fast as the connections took them; " + cpu}
+	case ratio == 0:
 		return &result.Bottleneck{Kind: "window", Detail: cpu}
+	case ratio >= queueLimit:
+		return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf("the median %s is %.1f times the least: messages queue; %s", what, ratio, cpu)}
 	}
-	ratio := float64(e2e.P50NS) / float64(max(e2e.MinNS, 1))
-	if ratio >= queueLimit {
-		return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf("the median latency is %.1f times the least: messages queue; own %s", ratio, cpu)}
+	return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight, the median %s is %.1f times the least; %s", c.window, what, ratio, cpu)}
+}
+
+// queueing is how many times its least value the median of the latency is that
+// the broker makes: end to end in a closed loop, of the acknowledgement where
+// that is all there is; 0 where there is none.
+func queueing(r *result.Case) (ratio float64, what string) {
+	h, what := r.Latency.EndToEnd, "latency"
+	if r.Offered != nil {
+		h = r.Latency.Service
 	}
-	return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight, the median latency is %.1f times the least; own %s", c.window, ratio, cpu)}
+	if h == nil {
+		h, what = r.Latency.Ack, "acknowledgement"
+	}
+	if h == nil {
+		return 0, what
+	}
+	return float64(h.P50NS) / float64(max(h.MinNS, 1)), what
+}
+
+// openBottleneck says what kept an open loop from its schedule.
+func (c *caseRun) openBottleneck(r *result.Case, cpu string) *result.Bottleneck {
+	lag := r.Latency.SendLag
+	interval := float64(c.Load.PublisherClients()) / r.Offered.MessagesPerSec * 1e9
+	late := lag != nil && float64(lag.P99NS) > max(float64(lagLimit), lagShare*interval)
+	if r.RateKept() && !late {
+		return &result.Bottleneck{Kind: "target met", Detail: targetDetail(r) + "; " + cpu}
+	}
+	window, buffer := c.held.shares()
+	switch {
+	case window >= heldNoticable && window >= buffer:
+		if ratio, what := queueing(r); ratio >= queueLimit {
+			return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf(
+				"the in-flight window of %d was full %.0f %% of the time, and the median %s is %.1f times the least: messages queue; %s",
+				c.window, 100*window, what, ratio, cpu)}
+		}
+		return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight: full %.0f %% of the time; %s", c.window, 100*window, cpu)}
+	case buffer >= heldNoticable:
+		return &result.Bottleneck{Kind: "network", Detail: fmt.Sprintf("the write buffer was full %.0f %% of the time; %s", 100*buffer, cpu)}
+	case late:
+		return &result.Bottleneck{Kind: "generator", Detail: fmt.Sprintf("send lag p99 %s; longest GC pause %s; %s",
+			result.FormatNS(float64(lag.P99NS)), result.FormatNS(float64(c.longestPause)), cpu)}
+	}
+	return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf("%s messages unsent, %d of %d connections lost; %s",
+		result.FormatInt(r.Delivery.Unsent), r.Clients.Lost, r.Clients.Connected, cpu)}
+}
+
+func targetDetail(r *result.Case) string {
+	detail := fmt.Sprintf("%s of %s msg/s sent", result.FormatFloat(*r.Offered.Achieved, 1), result.FormatFloat(r.Offered.MessagesPerSec, 1))
+	if lag := r.Latency.SendLag; lag != nil {
+		detail += ", send lag p99 " + result.FormatNS(float64(lag.P99NS))
+	}
+	return detail
+}
+
+// rateWarning says that an open loop did not keep its rate, and why; "" where
+// it did.
+func rateWarning(r *result.Case) (w result.Warning) {
+	o := r.Offered
+	if o == nil || o.Achieved == nil || r.RateKept() {
+		return w
+	}
+	w = result.Warning{
+		Code: "rate-not-kept",
+		Message: fmt.Sprintf("target missed: %s msg/s were sent of %s offered (%.0f %%), %s messages were left unsent", result.FormatFloat(*o.Achieved, 1),
+			result.FormatFloat(o.MessagesPerSec, 1), 100**o.Achieved/o.MessagesPerSec, result.FormatInt(r.Delivery.Unsent)),
+		Hint: "lower the rate to what the target keeps, or see what limits it",
+	}
+	if b := r.Bottleneck; b != nil {
+		w.Hint += ": " + b.Kind + ", " + b.Detail
+	}
+	return w
+}
+
+// offer returns what the schedules asked for over the measured time, and what
+// was sent in it; nil of a closed loop and before anything was measured.
+func (c *caseRun) offer() *result.Offered {
+	if c.offered <= 0 {
+		return nil
+	}
+	o := &result.Offered{MessagesPerSec: c.offered}
+	var sent, elapsed float64
+	for _, it := range c.iterations {
+		if it.Stage == result.StageActual {
+			sent += float64(it.Sent)
+			elapsed += float64(it.ElapsedNS)
+		}
+	}
+	if elapsed > 0 {
+		achieved := sent * 1e9 / elapsed
+		o.Achieved = &achieved
+	}
+	return o
+}
+
+// heldTotal is how long publishers could not send what was due, of all the time
+// they were to send in.
+type heldTotal struct{ window, buffer, time int64 }
+
+func (h heldTotal) shares() (window, buffer float64) {
+	if h.time == 0 {
+		return 0, 0
+	}
+	return float64(h.window) / float64(h.time), float64(h.buffer) / float64(h.time)
+}
+
+const pauseMetric = "/sched/pauses/total/gc:seconds"
+
+// gcPauses returns how many garbage collection pauses of which length the
+// process has had.
+func gcPauses() *metrics.Float64Histogram {
+	s := []metrics.Sample{{Name: pauseMetric}}
+	metrics.Read(s)
+	if s[0].Value.Kind() != metrics.KindFloat64Histogram {
+		return &metrics.Float64Histogram{}
+	}
+	return s[0].Value.Float64Histogram()
+}
+
+// longestSince is the longest pause since before, at least: the lower bound of
+// its bucket, in nanoseconds.
+func longestSince(before, after *metrics.Float64Histogram) int64 {
+	for i := len(after.Counts) - 1; i >= 0; i-- {
+		if i < len(before.Counts) && after.Counts[i] > before.Counts[i] {
+			return int64(max(after.Buckets[i], 0) * 1e9)
+		}
+	}
+	return 0
 }

@@ -29,11 +29,17 @@ type caseRun struct {
 	timeline   []result.Tick
 	period     period
 	deadline   int64 // of a closed loop, on the clock; 0 is none
-	warnings   []result.Warning
-	legs       legs
-	window     int
-	untimed    int64         // deliveries that are in no latency
-	busy       time.Duration // elapsed time of the actual iterations
+
+	offered      float64 // messages per second that the schedule asks for, 0 in a closed loop
+	held         heldTotal
+	longestPause int64 // of garbage collection, ns
+	missed       span
+	interrupted  bool
+	warnings     []result.Warning
+	legs         legs
+	window       int
+	untimed      int64         // deliveries that are in no latency
+	busy         time.Duration // elapsed time of the actual iterations
 }
 
 func newCaseRun(x *Executor, index int, c *scenarios.Case) *caseRun {
@@ -49,6 +55,7 @@ func (c *caseRun) launch(ctx context.Context, n int) error {
 		o.LaunchStart(c.Case, c.index, n)
 	}
 	err := c.iterate(ctx, n)
+	c.interrupted = ctx.Err() != nil
 	if err != nil && !interrupted(ctx, err) {
 		c.failed = true
 		c.errs.add(kindOf(err), reasonOf(err), err.Error())
@@ -69,10 +76,16 @@ func (c *caseRun) iterate(ctx context.Context, launch int) error {
 		if err != nil {
 			return err
 		}
-		defer s.close()
+		defer s.end(launch)
 		return s.byTheClock(ctx, &iteration{session: s, launch: launch}, began)
 	}
 	return c.closedLoop(ctx, launch)
+}
+
+// end closes the session and its accounts.
+func (s *session) end(launch int) {
+	s.close()
+	s.closeAccounts(launch)
 }
 
 // byTheClock runs what has no number of messages to end by.
@@ -92,7 +105,7 @@ func (c *caseRun) closedLoop(ctx context.Context, launch int) error {
 	var s *session
 	defer func() {
 		if s != nil {
-			s.close()
+			s.end(launch)
 		}
 	}()
 	if d := c.Load.Duration; d > 0 {
@@ -101,7 +114,7 @@ func (c *caseRun) closedLoop(ctx context.Context, launch int) error {
 	total := c.Load.Warmup + c.Load.Iterations
 	for i := 0; i < total && ctx.Err() == nil && !c.expired(c.x.clock()); i++ {
 		if s != nil && c.Load.FreshIterations {
-			s.close()
+			s.end(launch)
 			s = nil
 		}
 		if s == nil {
@@ -150,7 +163,12 @@ func (c *caseRun) result() *result.Case {
 		Window:   c.window, WindowAsked: c.Load.Inflight, OperationsPerMessage: c.Load.OperationsPerMessage,
 	}
 	r.Delivery.CountsOnly = !c.stamped()
+	r.Losses = c.losses(r)
+	r.Offered = c.offer()
 	r.Bottleneck = c.bottleneck(r)
+	if w := rateWarning(r); w.Code != "" && !c.interrupted {
+		r.Warnings = append(r.Warnings, w)
+	}
 	if c.untimed > 0 {
 		r.Warnings = append(r.Warnings, result.Warning{
 			Code:    "untimed-deliveries",

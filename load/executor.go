@@ -37,6 +37,9 @@ type Config struct {
 	CPU func() (user, system time.Duration)
 	// Observer is told how the run goes; nil is nobody.
 	Observer Observer
+	// Ledger is given the account of every stream of a launch, or of one
+	// iteration where each has connections of its own; nil is nobody.
+	Ledger func(c *scenarios.Case, rows []result.StreamAccount)
 	// Embedded says that the broker runs in this process, so that the CPU
 	// time and the cores are its own as well.
 	Embedded bool

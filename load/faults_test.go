@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/internal/mqtttest"
+	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -31,12 +32,32 @@ func against(t *testing.T, f *mqtttest.Fake, change func(*scenarios.Case)) (*res
 	if change != nil {
 		change(&c)
 	}
-	results, err := load.New(load.Config{RunID: "r1", Dial: dial}).Run(t.Context(), []scenarios.Case{c})
+	results, err := load.New(load.Config{RunID: "r1", Dial: dial, Waiter: pace.Sleeper, Ledger: ledgers(t)}).Run(t.Context(), []scenarios.Case{c})
 	r := &results[0]
 	if e := r.Delivery.Check(); e != nil {
 		t.Error(e)
 	}
 	return r, err
+}
+
+// atRate makes an open loop of a constant rate, in messages per second. Its
+// window is as wide as it can be, so that nothing but the broker holds it.
+func atRate(rate float64, d time.Duration) func(*scenarios.Case) {
+	return func(c *scenarios.Case) {
+		c.Load.Stages, c.Load.Duration = []scenarios.Stage{{Duration: d, From: rate, To: rate}}, d
+		c.Load.Inflight = 65535
+	}
+}
+
+// ledgers checks that the accounts of streams balance.
+func ledgers(t *testing.T) func(*scenarios.Case, []result.StreamAccount) {
+	return func(_ *scenarios.Case, rows []result.StreamAccount) {
+		for _, r := range rows {
+			if r.Sent != r.Delivered+r.Lost || (r.Lost > 0) != (r.FirstLost >= 0) || r.FirstLost > r.LastLost || r.Publisher == "" || r.Subscriber == "" {
+				t.Errorf("stream account %+v", r)
+			}
+		}
+	}
 }
 
 func keep(p packet.Publish) []packet.Publish { return []packet.Publish{p} }
@@ -62,11 +83,13 @@ func TestKnownFaults(t *testing.T) {
 		"duplicate each 100th": {
 			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
 				if n%100 == 99 {
-					return []packet.Publish{p, p}
+					again := p
+					again.Dup = true
+					return []packet.Publish{p, again}
 				}
 				return keep(p)
 			}},
-			result.Delivery{Acked: 60_000, Received: 60_600, Delivered: 60_000, Duplicated: 600},
+			result.Delivery{Acked: 60_000, Received: 60_600, Delivered: 60_000, Duplicated: 600, Redelivered: 600},
 		},
 		"swap the pairs of the first 1,000": {
 			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
@@ -119,21 +142,27 @@ func TestKnownFaults(t *testing.T) {
 			result.Delivery{Acked: 59_995, Received: 60_000, Delivered: 60_000},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r, err := against(t, tt.fake, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				tt.want.Scheduled, tt.want.Sent, tt.want.Expected = 60_000, 60_000, 60_000
-				if r.Delivery != tt.want {
-					t.Errorf("got  %+v\nwant %+v", r.Delivery, tt.want)
-				}
-				if n := tt.want.Nacked; n > 0 && (len(r.Errors) != 1 || r.Errors[0].Count != n || r.Errors[0].Reason != "Quota exceeded") {
-					t.Errorf("errors %+v", r.Errors)
-				}
+		for model, change := range map[string]func(*scenarios.Case){"closed": nil, "open": atRate(100_000, 600*time.Millisecond)} {
+			t.Run(name+"/"+model, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r, err := against(t, &mqtttest.Fake{Deliver: tt.fake.Deliver, Ack: tt.fake.Ack}, change)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := tt.want
+					want.Scheduled, want.Sent, want.Expected = 60_000, 60_000, 60_000
+					if r.Delivery != want {
+						t.Errorf("got  %+v\nwant %+v", r.Delivery, want)
+					}
+					if n := want.Nacked; n > 0 && (len(r.Errors) != 1 || r.Errors[0].Count != n || r.Errors[0].Reason != "Quota exceeded") {
+						t.Errorf("errors %+v", r.Errors)
+					}
+					if l := r.Losses; want.Lost > 0 && (l == nil || *l != result.Losses{First: 999, Last: 59_999, Acked: 60}) {
+						t.Errorf("losses %+v", l)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

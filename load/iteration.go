@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime/metrics"
 	"sync/atomic"
 	"time"
 
@@ -129,9 +130,7 @@ func (it *iteration) wait(ctx context.Context, publishers []*publisher) (stalled
 			if m := all.sent + all.received + all.acked + nacked(publishers); m != moved {
 				moved, last = m, now
 			} else if now-last >= int64(drain) {
-				for _, p := range publishers {
-					p.giveUp()
-				}
+				it.giveUp(publishers)
 				return true
 			}
 		}
@@ -144,6 +143,17 @@ func (it *iteration) halt(publishers []*publisher) {
 		p.halt.Store(true)
 		p.pump()
 	}
+}
+
+// giveUp ends the iteration whatever is outstanding, and says who could not go on.
+func (it *iteration) giveUp(publishers []*publisher) {
+	var s stalls
+	for _, p := range publishers {
+		if p.giveUp() {
+			s.add(p)
+		}
+	}
+	s.warn(it, len(publishers))
 }
 
 func nacked(publishers []*publisher) (n int64) {
@@ -190,10 +200,12 @@ func (it *iteration) account(publishers []*publisher, r *result.Iteration, befor
 type usage struct {
 	user, system time.Duration
 	io           result.IO
+	pauses       *metrics.Float64Histogram
 }
 
 func (it *iteration) usage() (u usage) {
 	u.user, u.system = it.x.cfg.CPU()
+	u.pauses = gcPauses()
 	for _, m := range it.members {
 		if m.client == nil {
 			continue
@@ -211,6 +223,7 @@ func (it *iteration) usage() (u usage) {
 func (c *caseRun) used(before, after usage) {
 	c.cpu.UserNS += int64(after.user - before.user)
 	c.cpu.SystemNS += int64(after.system - before.system)
+	c.longestPause = max(c.longestPause, longestSince(before.pauses, after.pauses))
 	c.io.Reads += after.io.Reads - before.io.Reads
 	c.io.Writes += after.io.Writes - before.io.Writes
 	c.io.BytesRead += after.io.BytesRead - before.io.BytesRead

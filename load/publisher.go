@@ -278,11 +278,14 @@ func (p *publisher) begin(it *iteration, messages int64, until int64) {
 	p.release()
 }
 
-// giveUp ends the iteration whatever is still outstanding.
-func (p *publisher) giveUp() {
+// giveUp ends the iteration whatever is still outstanding. It reports whether
+// there was something left that could not be sent.
+func (p *publisher) giveUp() (stalled bool) {
 	p.hold()
+	stalled = p.it != nil && p.seq < p.limit
 	p.it, p.limit = nil, p.seq
 	p.release()
+	return stalled
 }
 
 // account adds the iteration that has ended to d and it.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"sort"
-	"time"
 
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -165,9 +164,4 @@ func (s *schedule) peak() (r float64) {
 		r = max(r, g.rate, g.rate+g.slope*g.length)
 	}
 	return r
-}
-
-// offered is the mean rate from a time to the end, in messages per second.
-func (s *schedule) offered(from time.Duration) float64 {
-	return (s.expected(s.duration) - s.expected(int64(from))) / (time.Duration(s.duration) - from).Seconds()
 }

@@ -24,6 +24,7 @@ func (o *openLoop) run(ctx context.Context, it *iteration) error {
 	new(legs).drain(it.shards)
 	it.begin(publishers)
 	o.start = it.start
+	it.offered = float64(o.total-o.warm) / (time.Duration(o.duration) - it.warmTime()).Seconds()
 	for _, p := range publishers {
 		p.begin(it, int64(o.part(p, o.total)), 0)
 	}
@@ -35,23 +36,58 @@ func (o *openLoop) run(ctx context.Context, it *iteration) error {
 	if ctx.Err() != nil {
 		total = o.schedule.due(it.x.clock() - o.start)
 	}
-	for _, p := range publishers {
-		p.endSchedule(ctx.Err() != nil)
-	}
+	it.endSchedule(publishers, ctx.Err() != nil)
 	it.wait(ctx, publishers)
 	return w.finish(ctx, int64(total-min(total, o.warm)))
 }
 
+// endSchedule ends the sending, and says who has stood still for a second.
+func (it *iteration) endSchedule(publishers []*publisher, now bool) {
+	var s stalls
+	at := it.x.clock()
+	for _, p := range publishers {
+		if p.endSchedule(now) && at-p.lastAt.Load() >= int64(time.Second) {
+			s.add(p)
+		}
+		it.held.window += p.held.window
+		it.held.buffer += p.held.buffer
+		it.held.time += at - it.start
+	}
+	s.warn(it, len(publishers))
+}
+
 // endSchedule ends the sending. What waits is still sent where it fits into one
-// window: then it only came in the last moment. More is a backlog, and unsent.
-func (p *publisher) endSchedule(now bool) {
+// window: then it only came in the last moment. More is a backlog, and unsent,
+// which is reported.
+func (p *publisher) endSchedule(now bool) (backlog bool) {
 	p.hold()
-	if p.it != nil && (now || p.limit-p.seq > p.window) {
-		p.limit = p.seq
+	if p.it != nil && p.seq < p.limit && (now || p.limit-p.seq > p.window) {
+		p.limit, backlog = p.seq, true
 	}
 	p.noteHeld(p.clock(), false)
 	p.release()
 	p.pump()
+	return backlog
+}
+
+// stalls are publishers that could not go on.
+type stalls struct {
+	count int
+	since int64 // of the first
+}
+
+func (s *stalls) add(p *publisher) {
+	if at := p.lastAt.Load(); s.count == 0 || at < s.since {
+		s.since = at
+	}
+	s.count++
+}
+
+func (s *stalls) warn(it *iteration, of int) {
+	if s.count > 0 {
+		it.warn("publishers-stalled", fmt.Sprintf("%d of %d publishers stalled since %.1f s: connected, but what they had to send did not go on",
+			s.count, of, time.Duration(s.since-it.caseRun.start).Seconds()), "look at the broker's log for the clients, and at --ledger for the streams")
+	}
 }
 
 // windows cuts a run by the clock into iterations of a second.
@@ -60,6 +96,7 @@ type windows struct {
 	publishers []*publisher
 	from       int64 // start of the window that runs
 	done       totals
+	best       int64  // requests of a window
 	base       totals // at the end of the warm-up
 	before     usage
 }
@@ -154,17 +191,24 @@ func (w *windows) deserted() bool {
 	return !slices.ContainsFunc(w.members, func(m *member) bool { return m.client != nil && m.client.Err() == nil })
 }
 
-// cut ends a window. One of which nothing came is counted with the next, so
-// that its time is not lost to the statistics; the last is on its own.
+// stillShare is the share of the best window's requests below which a window
+// stood still.
+const stillShare = 0.1
+
+// cut ends a window. One that stood still is counted with the next: on its own
+// its time per request, which has no bound, would be all that the mean tells.
+// The last is on its own.
 func (w *windows) cut(last bool) {
 	now, all := w.x.clock(), w.totals(w.publishers)
 	if w.stage == result.StageActual {
 		w.advance(now, all)
 	}
 	d := all.minus(w.done)
-	if now <= w.from || d.requests == 0 && !last {
+	still := d.requests == 0 || float64(d.requests) < stillShare*float64(w.best)
+	if now <= w.from || still && !last {
 		return
 	}
+	w.best = max(w.best, d.requests)
 	r := result.Iteration{
 		Launch: w.launch, Stage: w.stage, Index: w.index, StartNS: w.from - w.caseRun.start, ElapsedNS: now - w.from,
 		Operations: d.requests * int64(w.Load.OperationsPerMessage), Requests: d.requests,

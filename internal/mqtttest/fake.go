@@ -3,17 +3,26 @@ package mqtttest
 import (
 	"net"
 	"sync"
+	"time"
 
 	"github.com/mqttload/mqttload/internal/wire"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// Fake is a broker that does as it is told: it routes by exact topic, and its
-// fields let a test lose, repeat, swap or change what it delivers, refuse or
-// withhold acknowledgements, and cut connections. Set them before ServeConn.
+// Fake is a broker that does as it is told: its fields let a test delay, lose,
+// repeat, swap or change what it delivers, refuse or withhold acknowledgements,
+// and cut connections. It knows wildcards and, by turns, shared subscriptions.
+// Set the fields before ServeConn.
 type Fake struct {
-	// Connack answers CONNECT; the zero value accepts.
-	Connack packet.Connack
+	// Connack answers CONNECT; the zero value accepts. NoConnack withholds it,
+	// ConnackDelay and SubackDelay are how long the answers take.
+	Connack                   packet.Connack
+	NoConnack                 bool
+	ConnackDelay, SubackDelay time.Duration
+	// When returns the time at which the n-th message of the topic, which has
+	// arrived at the given time, is delivered and acknowledged; nil is at once.
+	// A test makes delays, stalls and a broker of any capacity of it.
+	When func(n int, p *packet.Publish, arrived time.Time) time.Time
 	// Deliver returns what reaches the subscribers in place of the n-th
 	// message (from 0) of the topic; nil delivers it as it is. p's slices are
 	// the callee's to keep.
@@ -27,9 +36,18 @@ type Fake struct {
 	// message is handled; nil never does.
 	Hangup func(n int) bool
 
-	mu     sync.Mutex
-	subs   map[string][]*fakeConn
-	counts map[string]int
+	mu      sync.Mutex
+	subs    []*fakeSub
+	counts  map[string]int
+	arrived map[string]int
+	queue   queue
+}
+
+// fakeSub is one subscription: of one client, or of the members of a group.
+type fakeSub struct {
+	group, filter string
+	members       []*fakeConn
+	turn          int
 }
 
 type fakeConn struct {
@@ -97,6 +115,10 @@ func (c *fakeConn) handle(frame packet.Frame) bool {
 			return false
 		}
 		c.v = p.Version
+		if c.f.NoConnack {
+			return true
+		}
+		time.Sleep(c.f.ConnackDelay)
 		c.send(&c.f.Connack)
 		return !c.f.Connack.Code.IsError()
 	case packet.SUBSCRIBE:
@@ -139,15 +161,27 @@ func (c *fakeConn) subscribe(frame packet.Frame) bool {
 			continue
 		}
 		c.qos = byte(code)
-		if c.f.subs == nil {
-			c.f.subs = make(map[string][]*fakeConn)
-			c.f.counts = make(map[string]int)
-		}
-		c.f.subs[s.Filter] = append(c.f.subs[s.Filter], c)
+		c.f.join(s.Filter, c)
 	}
 	c.f.mu.Unlock()
+	time.Sleep(c.f.SubackDelay)
 	c.send(&ack)
 	return true
+}
+
+// join adds a subscriber. The lock is held.
+func (f *Fake) join(filter string, c *fakeConn) {
+	group, rest, shared := packet.SplitShared(filter)
+	if shared {
+		filter = rest
+		for _, s := range f.subs {
+			if s.group == group && s.filter == filter {
+				s.members = append(s.members, c)
+				return
+			}
+		}
+	}
+	f.subs = append(f.subs, &fakeSub{group: group, filter: filter, members: []*fakeConn{c}})
 }
 
 func (c *fakeConn) publish(frame packet.Frame) bool {
@@ -161,9 +195,25 @@ func (c *fakeConn) publish(frame packet.Frame) bool {
 		c.hungup = true
 		return false
 	}
+	topic := string(p.Topic)
+	p.Payload, p.Topic, p.RawProperties = append([]byte(nil), p.Payload...), []byte(topic), nil
+	if c.f.When == nil {
+		c.take(nth, p)
+		return true
+	}
+	now := time.Now()
+	c.f.mu.Lock()
+	n := count(&c.f.arrived, topic)
+	c.f.mu.Unlock()
+	c.f.queue.add(c.f.When(n, &p, now), func() { c.take(nth, p) })
+	return true
+}
+
+// take delivers and acknowledges the connection's nth message.
+func (c *fakeConn) take(nth int, p packet.Publish) {
 	c.f.route(p)
 	if p.QoS == 0 {
-		return true
+		return
 	}
 	code, answer := packet.ReasonSuccess, true
 	if c.f.Ack != nil {
@@ -176,33 +226,46 @@ func (c *fakeConn) publish(frame packet.Frame) bool {
 		}
 		c.send(&packet.Ack{Type: typ, PacketID: p.PacketID, Code: code})
 	}
-	return true
+}
+
+// count returns how often it was called for the topic before.
+func count(counts *map[string]int, topic string) int {
+	if *counts == nil {
+		*counts = make(map[string]int)
+	}
+	n := (*counts)[topic]
+	(*counts)[topic]++
+	return n
 }
 
 func (f *Fake) route(p packet.Publish) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	topic := string(p.Topic)
-	n := f.counts[topic]
-	if f.counts != nil {
-		f.counts[topic]++
-	}
-	p.Payload, p.Topic, p.RawProperties = append([]byte(nil), p.Payload...), []byte(topic), nil
 	out := []packet.Publish{p}
-	if f.Deliver != nil {
+	if n := count(&f.counts, topic); f.Deliver != nil {
 		out = f.Deliver(n, p)
 	}
-	for _, sub := range f.subs[topic] {
+	for _, sub := range f.subs {
+		if !packet.MatchTopic(sub.filter, topic) {
+			continue
+		}
 		for _, m := range out {
-			m.QoS = min(m.QoS, sub.qos)
-			m.PacketID = 0
-			if m.QoS > 0 {
-				if sub.id++; sub.id == 0 {
-					sub.id = 1
-				}
-				m.PacketID = sub.id
-			}
-			sub.send(&m)
+			sub.members[sub.turn%len(sub.members)].deliver(m)
+			sub.turn++
 		}
 	}
+}
+
+// deliver sends m to a subscriber. The lock is held.
+func (c *fakeConn) deliver(m packet.Publish) {
+	m.QoS = min(m.QoS, c.qos)
+	m.PacketID = 0
+	if m.QoS > 0 {
+		if c.id++; c.id == 0 {
+			c.id = 1
+		}
+		m.PacketID = c.id
+	}
+	c.send(&m)
 }
