@@ -53,7 +53,7 @@ func Merge(reports ...*Report) (*Report, error) {
 		return nil, err
 	}
 	out := *reports[0]
-	out.Schema, out.Gates, out.Cases = Schema, nil, nil
+	out.Schema, out.Gates, out.Cases, out.Calibration = Schema, nil, nil, nil
 	out.Run, out.Environment = mergedRun(reports), mergedEnvironment(reports)
 	side := sideBySide(reports)
 	for _, id := range caseOrder(reports) {

@@ -21,6 +21,8 @@ type Report struct {
 	ScenarioHash string       `json:"scenario_hash"`
 	Cases        []Case       `json:"cases"`
 	Gates        []GateResult `json:"gates"`
+	// Calibration is set in reports of calibrate.
+	Calibration *Calibration `json:"calibration,omitempty"`
 }
 
 // Tool says which build made the report.
@@ -120,6 +122,8 @@ type Case struct {
 	Window               int `json:"window"`
 	WindowAsked          int `json:"window_asked"`
 	OperationsPerMessage int `json:"operations_per_message"`
+	// Ceiling is set where a calibration of the machine was at hand.
+	Ceiling *Ceiling `json:"ceiling,omitempty"`
 }
 
 // Stages of an iteration.
