@@ -12,6 +12,11 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
+// fanOut is how many subscribers the engine has where it is to receive. It
+// accounts for messages only that it has sent itself: a delivery's cost then
+// holds a share of 1/fanOut of the publish.
+const fanOut = 20
+
 // engineWorker puts the load engine to the works. Connections are made for
 // every run, outside of what it counts.
 type engineWorker struct {
@@ -39,6 +44,10 @@ func newEngineWorker(c *conf) (child, error) {
 	case "pair":
 	case "burst":
 		w.c.Load.Shape, w.c.Load.FreshIterations = scenarios.Loopback, true
+	case "publish":
+		w.c.Load.Shape, w.c.Load.Subscribers = scenarios.Publish, 0
+	case "receive":
+		w.c.Load.Shape, w.c.Load.Subscribers = scenarios.FanOut, fanOut
 	default:
 		return nil, fmt.Errorf("the engine does not do %s", c.work)
 	}
@@ -46,18 +55,19 @@ func newEngineWorker(c *conf) (child, error) {
 }
 
 func (w *engineWorker) run(n int) error {
-	want := int64(n)
-	w.c.Load.Messages = want
+	w.c.Load.Messages = int64(n)
+	sent := int64(n)
 	if w.c.Load.FreshIterations {
-		w.c.Load.Messages, w.c.Load.Iterations, want = burstSize, n, int64(n)*burstSize
+		w.c.Load.Messages, w.c.Load.Iterations, sent = burstSize, n, int64(n)*burstSize
 	}
+	want := sent * int64(w.c.Load.Subscribers)
 	results, err := load.New(load.Config{RunID: "peers"}).Run(context.Background(), []scenarios.Case{w.c})
 	if err != nil {
 		return err
 	}
 	r := &results[0]
-	if d := r.Delivery; d.Delivered != want || d.Received != want || d.CountsOnly {
-		return fmt.Errorf("the engine's account of %d messages is %+v", want, d)
+	if d := r.Delivery; d.Sent != sent || w.c.QoS > 0 && d.Acked != sent || d.Delivered != want || d.Received != want || d.CountsOnly {
+		return fmt.Errorf("the engine's account of %d messages and %d deliveries is %+v", sent, want, d)
 	}
 	w.used.cpu += time.Duration(r.CPU.UserNS + r.CPU.SystemNS)
 	w.used.writes += r.IO.Writes

@@ -81,9 +81,9 @@ func turn(w *work, s server, p *process, client string, n int) (sample, error) {
 	if got := after.received - before.received; got != want.received {
 		return sample{}, fmt.Errorf("the client has %d messages of %d", got, want.received)
 	}
-	units := float64(n * w.units)
+	units := float64(n * w.unitsOf(client))
 	return sample{
-		Units: n * w.units, CPUNS: float64(after.cpu-before.cpu) / units,
+		Units: n * w.unitsOf(client), CPUNS: float64(after.cpu-before.cpu) / units,
 		Writes: float64(after.writes-before.writes) / units, Reads: float64(after.reads-before.reads) / units,
 		RSSBytes: float64(after.rss-before.rss) / units, UnitsPerSec: units / elapsed.Seconds(),
 	}, nil
@@ -118,17 +118,20 @@ type expected struct {
 }
 
 func (w *work) expects(client string, n int) (e expected) {
-	units := int64(n * w.units)
+	units := int64(n * w.unitsOf(client))
+	if client == engine && w.conf.work != "burst" {
+		e.connections = -1 // it makes them for every run
+	}
 	switch w.conf.work {
 	case "publish":
 		e.in = units
 	case "receive":
 		e.out, e.received = units, units
+		if client == engine {
+			e.in = int64(n)
+		}
 	case "pair":
 		e.in, e.out, e.received = units, units, units
-		if client == engine {
-			e.connections = -1 // it makes them for every run
-		}
 	case "burst":
 		e.in, e.out, e.received, e.connections = units, units, units, int64(n)
 	case "connect":

@@ -114,7 +114,7 @@ func (r *runner) runWork(ctx context.Context, w *work, dir string) ([]row, error
 // sampleInto measures against a server of its own, so that nothing that one
 // client leaves behind meets the next.
 func (r *runner) sampleInto(x *row, w *work, dir string) error {
-	s, err := startServer(r.self, w.server, dir)
+	s, err := startServer(r.self, w.serverOf(x.Client), dir)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}

@@ -37,7 +37,7 @@ type tool struct {
 func (r *runner) tools() (found []tool, missing []string) {
 	if r.mqttload != "" {
 		found = append(found, tool{"mqttload run", 20_000, 2_000_000, false, func(host, port string, n int) []string {
-			return []string{r.mqttload, "run", "--url", "mqtt://" + net.JoinHostPort(host, port), "--shape", "publish", "--qos", "0",
+			return []string{r.mqttload, "run", "--url", "mqtt://" + net.JoinHostPort(host, port), "--shape", "publish", "--qos", "0", "--protocol", "3.1.1",
 				"--payload", fmt.Sprint(toolPayload), "--messages", fmt.Sprint(n), "--warmup", "0", "--iterations", "1", "--launches", "1", "--no-progress"}
 		}})
 	}

@@ -20,6 +20,23 @@ type work struct {
 	goals   []goal
 }
 
+// unitsOf is how many messages or connections a repetition is for a client.
+func (w *work) unitsOf(client string) int {
+	if client == engine && w.conf.work == "receive" {
+		return fanOut
+	}
+	return w.units
+}
+
+// serverOf is the other end for a client. The engine takes no messages for its
+// own that it has not sent.
+func (w *work) serverOf(client string) string {
+	if client == engine && w.conf.work == "receive" {
+		return "broker"
+	}
+	return w.server
+}
+
 // goal compares mqttload with a peer, or a figure of its own with a bound.
 type goal struct {
 	ours string
@@ -51,7 +68,7 @@ func allWorks(connections int) []work {
 	for _, payload := range []int{10, 1024, 8192} {
 		w := work{
 			id: fmt.Sprintf("work=publish/qos=0/payload=%d", payload), unit: "message", server: "sink", units: 1,
-			conf: conf{work: "publish", payload: payload, window: 1000}, clients: allClients,
+			conf: conf{work: "publish", payload: payload, window: 1000}, clients: withEngine,
 		}
 		if payload == 10 {
 			w.goals = []goal{{ours: ourClient, peers: bothGomqtt, must: 4, aim: 10}}
@@ -61,10 +78,10 @@ func allWorks(connections int) []work {
 	for _, payload := range []int{10, 1024} {
 		w := work{
 			id: fmt.Sprintf("work=receive/qos=0/payload=%d", payload), unit: "message", server: "flood", units: 1,
-			conf: conf{work: "receive", payload: payload, window: 1000}, clients: allClients,
+			conf: conf{work: "receive", payload: payload, window: 1000}, clients: withEngine,
 		}
 		if payload == 10 {
-			w.goals = []goal{{ours: ourClient, peers: paho, must: 52, aim: 100}}
+			w.goals = []goal{{ours: engine, peers: paho, must: 52, aim: 100}, {ours: ourClient, peers: paho, must: 52, aim: 100}}
 		}
 		add(w)
 	}
@@ -74,7 +91,7 @@ func allWorks(connections int) []work {
 	}{{100, 1, 40, 80}, {100, 2, 50, 100}, {1000, 1, 100, 200}, {1000, 2, 120, 240}} {
 		add(work{
 			id: fmt.Sprintf("work=publish/qos=%d/payload=10/window=%d", g.qos, g.window), unit: "message", server: "ack", units: 1,
-			conf: conf{work: "publish", qos: byte(g.qos), payload: 10, window: g.window}, clients: allClients,
+			conf: conf{work: "publish", qos: byte(g.qos), payload: 10, window: g.window}, clients: withEngine,
 			goals: []goal{{ours: ourClient, peers: paho, must: g.must, aim: g.aim}},
 		})
 	}
