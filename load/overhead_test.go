@@ -4,6 +4,7 @@ package load_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/scenarios"
+	"github.com/mqttload/mqttload/tlsconf"
 )
 
 // The test binary is also the other process of BenchmarkOverhead: a broker, or
@@ -33,15 +35,23 @@ func TestMain(m *testing.M) {
 }
 
 func servePeer(kind string) int {
-	l, err := broker.Listen("127.0.0.1:0", nil)
+	var tc *tls.Config
+	if kind == "broker-tls" {
+		bundle, err := tlsconf.ThrowAway(nil, time.Now())
+		if err != nil {
+			return 1
+		}
+		tc = bundle.ServerConfig()
+	}
+	l, err := broker.Listen("127.0.0.1:0", tc)
 	if err != nil {
 		return 1
 	}
 	fmt.Println(l.Addr())
-	if kind == "broker" {
-		go broker.New(broker.Config{}).Serve(l)
-	} else {
+	if kind == "echo" {
 		go serveEcho(l)
+	} else {
+		go broker.New(broker.Config{}).Serve(l)
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
@@ -106,36 +116,49 @@ func ownCPU() time.Duration {
 
 // BenchmarkOverhead puts the engine, ledger and latency on, against the
 // loopback broker in a process of its own, beside a raw TCP echo of as many
-// bytes in 64 KiB chunks: QoS 0, 1 and 2 and then the echo, for each payload.
+// bytes in 64 KiB chunks.
 func BenchmarkOverhead(b *testing.B) {
 	brokerAddr, brokerPID := startPeer(b, "broker")
+	secureAddr, securePID := startPeer(b, "broker-tls")
 	echoAddr, echoPID := startPeer(b, "echo")
-	_, port, _ := net.SplitHostPort(brokerAddr)
-	n, _ := strconv.Atoi(port)
 	for _, payload := range []int{10, 1024, 8192} {
 		b.Run(fmt.Sprintf("work=echo/payload=%d", payload), func(b *testing.B) {
 			rawEcho(b, echoAddr, echoPID, 2+2+len("t/r1/1")+payload)
 		})
 		for qos := byte(0); qos <= 2; qos++ {
-			b.Run(fmt.Sprintf("work=qos%d/payload=%d", qos, payload), func(b *testing.B) {
-				c := testCase(qos, payload, packet.V311)
-				c.Load.Inflight, c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 1000, 1, 1, int64(b.N)
-				c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "127.0.0.1", Port: n}}
-				before := cpuOf(brokerPID)
-				results, err := load.New(load.Config{RunID: "r1"}).Run(b.Context(), []scenarios.Case{c})
-				if err != nil {
-					b.Fatal(err)
-				}
-				r := &results[0]
-				check(b, r, int64(b.N))
-				b.ReportMetric(*r.Summary.MessagesPerSec, "msg/s")
-				b.ReportMetric(float64(r.CPU.UserNS+r.CPU.SystemNS)/float64(b.N), "client-cpu-ns/msg")
-				// The broker's time holds the warm-up iteration as well.
-				b.ReportMetric(float64(cpuOf(brokerPID)-before)/float64(2*b.N), "broker-cpu-ns/msg")
-				b.ReportMetric(float64(r.IO.Writes)/float64(b.N), "writes/msg")
+			for _, v := range []packet.Version{packet.V311, packet.V5} {
+				c := testCase(qos, payload, v)
+				b.Run(fmt.Sprintf("work=engine/transport=tcp/protocol=%s/qos=%d/payload=%d", v, qos, payload), func(b *testing.B) {
+					overhead(b, c, "mqtt", brokerAddr, brokerPID)
+				})
+			}
+			c := testCase(qos, payload, packet.V311)
+			c.Transport, c.TLS.Insecure = scenarios.TLS, true
+			b.Run(fmt.Sprintf("work=engine/transport=tls/protocol=3.1.1/qos=%d/payload=%d", qos, payload), func(b *testing.B) {
+				overhead(b, c, "mqtts", secureAddr, securePID)
 			})
 		}
 	}
+}
+
+// overhead runs b.N messages of c, 1,000 on their way.
+func overhead(b *testing.B, c scenarios.Case, scheme, addr string, pid int) {
+	_, port, _ := net.SplitHostPort(addr)
+	n, _ := strconv.Atoi(port)
+	c.Load.Inflight, c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 1000, 1, 1, int64(b.N)
+	c.Target.URLs = []scenarios.URL{{Scheme: scheme, Host: "127.0.0.1", Port: n}}
+	before := cpuOf(pid)
+	results, err := load.New(load.Config{RunID: "r1"}).Run(b.Context(), []scenarios.Case{c})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &results[0]
+	check(b, r, int64(b.N))
+	b.ReportMetric(*r.Summary.MessagesPerSec, "msg/s")
+	b.ReportMetric(float64(r.CPU.UserNS+r.CPU.SystemNS)/float64(b.N), "client-cpu-ns/msg")
+	// The broker's time holds the warm-up iteration as well.
+	b.ReportMetric(float64(cpuOf(pid)-before)/float64(2*b.N), "broker-cpu-ns/msg")
+	b.ReportMetric(float64(r.IO.Writes)/float64(b.N), "writes/msg")
 }
 
 func rawEcho(b *testing.B, addr string, pid, size int) {

@@ -190,8 +190,8 @@ func (p *Publish) SetProperties(src *Properties) error {
 // The zero value is ready.
 type PublishDecoder struct {
 	topic []byte // the last valid one
-	head  []byte // a packet up to the end of that topic; empty when not known
-	body  int    // remaining length in head
+	head  []byte // the last packet up to the end of that topic; empty when not known
+	size  int    // of that packet
 	v     Version
 }
 
@@ -200,45 +200,47 @@ func (d *PublishDecoder) Decode(p *Publish, f Frame, v Version) error {
 	fresh, err := p.decode(f, v, d.topic)
 	switch {
 	case err != nil:
+		d.head = d.head[:0]
 	case fresh:
 		d.topic, d.head = append(d.topic[:0], p.Topic...), d.head[:0]
 	case p.RawProperties == nil:
 		// The second one to a topic: more may follow.
 		d.head = appendVarint(append(d.head[:0], f.First), len(f.Body))
 		d.head = append(d.head, f.Body[:2+len(d.topic)]...)
-		d.body, d.v = len(f.Body), v
+		d.size, d.v = f.Size(), v
 	}
 	return err
 }
 
 // Next does what [Scanner.Next] and Decode would do, where the next packet is
-// whole, begins as the last ones did up to the end of the topic, and has no
+// whole, begins as the last one did up to the end of the topic, and has no
 // properties, which is nearly always so: equal bytes need no second check.
-// Otherwise it reports false and has done nothing.
+// Otherwise it reports false and has done nothing. p must hold what the last
+// Decode or Next has left in it, from what is in s since then: all that changes
+// is the packet identifier and the payload.
 func (d *PublishDecoder) Next(p *Publish, s *Scanner) bool {
-	b, n := s.buf[s.r:s.w], len(d.head)
-	size := n + d.body - 2 - len(d.topic)
-	if n == 0 || len(b) < size || string(b[:n]) != string(d.head) {
+	b := s.buf[s.r:s.w]
+	if len(d.head) == 0 || len(b) < d.size || string(b[:len(d.head)]) != string(d.head) {
 		return false
 	}
-	first, id := b[0], uint16(0)
-	b = b[n:size:size]
-	if first&0x06 != 0 {
-		if len(b) < 2 || b[0]|b[1] == 0 {
+	b = b[:d.size:d.size]
+	at := len(d.head)
+	if p.QoS > 0 {
+		id := binary.BigEndian.Uint16(b[at:])
+		if id == 0 {
 			return false
 		}
-		id = uint16(b[0])<<8 | uint16(b[1])
-		b = b[2:]
+		p.PacketID = id
+		at += 2
 	}
 	if d.v == V5 {
-		if len(b) == 0 || b[0] != 0 {
+		if b[at] != 0 {
 			return false
 		}
-		b = b[1:]
+		at++
 	}
-	s.r += size
-	p.Dup, p.QoS, p.Retain = first&flagDup != 0, first>>1&3, first&flagRetain != 0
-	p.Topic, p.PacketID, p.Payload, p.RawProperties = d.topic, id, b, nil
+	s.r += d.size
+	p.Payload = b[at:]
 	return true
 }
 
