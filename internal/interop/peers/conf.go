@@ -85,6 +85,6 @@ func (c *conf) url() string {
 // topic is the topic of everything but floods.
 const topic = "peers/t"
 
-// keepAlive is the interval of every client, in seconds: none ever comes to
-// send a PINGREQ in a measurement, but all carry what it takes.
+// keepAlive is the interval of every client, in seconds: too long for a
+// PINGREQ in a measurement, but all carry what it takes.
 const keepAlive = 300

@@ -17,7 +17,7 @@ type sample struct {
 
 // measure runs one child through warm-up and measurement. What it did is
 // checked against what the server saw; any difference is an error.
-func (r *runner) measure(w *work, s server, client string) (got sample, version string, err error) {
+func (r *runner) measure(w *work, s *server, client string) (got sample, version string, err error) {
 	c := w.conf
 	c.client, c.addr, c.ca = client, s.addr, s.ca
 	p, err := start(1, r.command(client, c.args())...)
@@ -28,16 +28,22 @@ func (r *runner) measure(w *work, s server, client string) (got sample, version 
 	if err := p.ask("", "ready", &version); err != nil {
 		return sample{}, "", err
 	}
+	if s.want, err = s.count(); err != nil {
+		return sample{}, "", err
+	}
 	n, err := r.warmUp(w, s, p, client)
 	if err != nil {
 		return sample{}, "", err
 	}
-	got, err = turn(w, s, p, client, n)
-	return got, version, err
+	if got, err = turn(w, s, p, client, n); err != nil {
+		return sample{}, "", err
+	}
+	p.stop() // what it had not yet sent comes now, and is too much
+	return got, version, s.await()
 }
 
 // warmUp finds out how many repetitions take about the time of a measurement.
-func (r *runner) warmUp(w *work, s server, p *process, client string) (n int, err error) {
+func (r *runner) warmUp(w *work, s *server, p *process, client string) (n int, err error) {
 	if w.conf.work == "connect" {
 		_, err := turn(w, s, p, client, max(w.repeat/20, 1))
 		return w.repeat, err
@@ -56,11 +62,7 @@ func (r *runner) warmUp(w *work, s server, p *process, client string) (n int, er
 }
 
 // turn has a child do n repetitions.
-func turn(w *work, s server, p *process, client string, n int) (sample, error) {
-	was, err := s.count()
-	if err != nil {
-		return sample{}, fmt.Errorf("server: %w", err)
-	}
+func turn(w *work, s *server, p *process, client string, n int) (sample, error) {
 	before, err := p.usage()
 	if err != nil {
 		return sample{}, err
@@ -70,7 +72,8 @@ func turn(w *work, s server, p *process, client string, n int) (sample, error) {
 		return sample{}, err
 	}
 	want := w.expects(client, n)
-	if err := s.await(was, want.counts); err != nil {
+	s.want.add(want.counts)
+	if err := s.await(); err != nil {
 		return sample{}, err
 	}
 	elapsed := time.Since(began)
@@ -89,24 +92,22 @@ func turn(w *work, s server, p *process, client string, n int) (sample, error) {
 	}, nil
 }
 
-// await waits until the server has seen what was asked; connections below 0
-// are not looked at. Some of it may still
-// be on its way; more of it is as wrong as less.
-func (s server) await(was, want counts) error {
+// await waits until the server has seen all that is wanted: some may still be
+// on its way. More is as wrong as less.
+func (s *server) await() error {
 	for deadline := time.Now().Add(s.patience); ; time.Sleep(time.Millisecond) {
 		now, err := s.count()
 		if err != nil {
-			return fmt.Errorf("server: %w", err)
+			return err
 		}
-		got := now.minus(was)
-		if want.connections < 0 {
-			got.connections = want.connections
+		if s.want.connections < 0 {
+			now.connections = s.want.connections
 		}
-		if got == want {
+		if now == s.want {
 			return nil
 		}
-		if got.in > want.in || got.out > want.out || got.connections > want.connections || time.Now().After(deadline) {
-			return fmt.Errorf("the server has seen %+v, asked were %+v", got, want)
+		if now.in > s.want.in || now.out > s.want.out || now.connections > s.want.connections || time.Now().After(deadline) {
+			return fmt.Errorf("the server has seen %+v, asked were %+v", now, s.want)
 		}
 	}
 }
@@ -120,7 +121,7 @@ type expected struct {
 func (w *work) expects(client string, n int) (e expected) {
 	units := int64(n * w.unitsOf(client))
 	if client == engine && w.conf.work != "burst" {
-		e.connections = -1 // it makes them for every run
+		e.connections = anyNumber // it makes them for every run
 	}
 	switch w.conf.work {
 	case "publish":

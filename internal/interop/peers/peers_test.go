@@ -70,11 +70,20 @@ func TestMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.patience = 100 * time.Millisecond
-	for _, units := range []int{2, 0} { // messages expected for each that is sent
-		w := work{units: units, conf: c}
-		if _, err := turn(&w, s, p, ourClient, 1); err == nil || !strings.Contains(err.Error(), "the server has seen {in:1 ") {
-			t.Errorf("one message where %d were asked for: %v", units, err)
-		}
+	if s.want, err = s.count(); err != nil {
+		t.Fatal(err)
+	}
+	w := work{units: 2, conf: c} // expects two messages for each that is sent
+	if _, err := turn(&w, s, p, ourClient, 1); err == nil || !strings.Contains(err.Error(), "has seen {in:1 out:0 connections:1}, asked were {in:2 ") {
+		t.Errorf("one message of two: %v", err)
+	}
+	w.units = 0
+	if _, err := turn(&w, s, p, ourClient, 2); err != nil && !strings.Contains(err.Error(), "has seen {in:3 ") {
+		t.Errorf("three messages of two: %v", err)
+	}
+	p.stop()
+	if err := s.await(); err == nil || !strings.Contains(err.Error(), "has seen {in:3 out:0 connections:1}, asked were {in:2 ") {
+		t.Errorf("three messages of two, in the end: %v", err)
 	}
 }
 
@@ -126,6 +135,7 @@ func TestRender(t *testing.T) {
 		"3 rounds, median (min-max)",
 		"| work=publish/qos=0/payload=10 | mqttload | 1,234 (20-30,000) |  | 0 | 7.0 | 1.0x |\n",
 		"| work=publish/qos=0/payload=10 | gomqtt v1 | FAILED: a\\|b | | | | |\n",
+		"| CPU per message or connection | mqttload | gomqtt |\n|---|---:|---:|\n| work=publish/qos=0/payload=10 | 1,234 ns | FAILED |\n",
 		"| work=publish/qos=0/payload=10 | CPU of mqttload less than that of the best peer | 4x | 10x |  | not measured |\n",
 	} {
 		if !strings.Contains(b.String(), want) {

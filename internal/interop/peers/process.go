@@ -96,16 +96,18 @@ type server struct {
 	*process
 	addr, ca string
 	patience time.Duration // for what is on its way
+	want     counts        // what it is to have seen
 }
 
-func startServer(self, kind, dir string) (s server, err error) {
+func startServer(self, kind, dir string) (*server, error) {
+	s := &server{patience: patience / 2}
 	argv := []string{self, "server=" + kind}
 	if dir != "" {
 		argv, s.ca = append(argv, "dir="+dir), dir+"/ca.pem"
 	}
-	s.patience = patience / 2
+	var err error
 	if s.process, err = start(0, argv...); err != nil {
-		return s, err
+		return nil, err
 	}
 	return s, s.ask("", "addr", &s.addr)
 }
@@ -113,11 +115,16 @@ func startServer(self, kind, dir string) (s server, err error) {
 // counts is what a server has seen.
 type counts struct{ in, out, connections int64 }
 
-func (s server) count() (c counts, err error) {
-	err = s.ask("count", "count", &c.in, &c.out, &c.connections)
+func (s *server) count() (c counts, err error) {
+	if err = s.ask("count", "count", &c.in, &c.out, &c.connections); err != nil {
+		err = fmt.Errorf("server: %w", err)
+	}
 	return c, err
 }
 
-func (c counts) minus(b counts) counts {
-	return counts{c.in - b.in, c.out - b.out, c.connections - b.connections}
+// anyNumber of connections is right.
+const anyNumber = -1 << 62
+
+func (c *counts) add(b counts) {
+	c.in, c.out, c.connections = c.in+b.in, c.out+b.out, max(c.connections+b.connections, anyNumber)
 }

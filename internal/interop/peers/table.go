@@ -6,10 +6,11 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 )
 
-// render writes the figures and the goals as Markdown.
+// render writes all figures, an overview and the goals as Markdown.
 func render(out io.Writer, r *runner, rows []row) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s; %d rounds, median (min-max).\n\n", machine(), r.rounds)
@@ -17,7 +18,8 @@ func render(out io.Writer, r *runner, rows []row) error {
 	for i := range rows {
 		b.WriteString(line(&rows[i], reference(rows, rows[i].Work)))
 	}
-	b.WriteString("\nCPU, writes and memory are per message, or per connection of work=connect.\n")
+	b.WriteString("\nCPU, writes and memory are per message, or per connection of work=connect.\n\n")
+	b.WriteString(overview(rows))
 	b.WriteString("\n| work | goal | must | aim | seen | verdict |\n|---|---|---:|---:|---:|---|\n")
 	works := append(allWorks(r.connections), toolWork)
 	for i := range works {
@@ -29,6 +31,39 @@ func render(out io.Writer, r *runner, rows []row) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// overview has a line per work and a column per client: CPU time, and how many
+// times that of mqttload it is.
+func overview(rows []row) string {
+	var works, clients []string
+	cells := make(map[[2]string]string)
+	for i := range rows {
+		x := &rows[i]
+		if !slices.Contains(works, x.Work) {
+			works = append(works, x.Work)
+		}
+		if !slices.Contains(clients, x.Client) {
+			clients = append(clients, x.Client)
+		}
+		cell := number(spreadOf(x, cpuOf).median) + " ns"
+		if ours := reference(rows, x.Work); x.Failed != "" {
+			cell = "FAILED"
+		} else if ours != nil && ours != x && ours.Failed == "" {
+			cell += fmt.Sprintf(" (%sx)", number(spreadOf(x, cpuOf).median/spreadOf(ours, cpuOf).median))
+		}
+		cells[[2]string{x.Work, x.Client}] = cell
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "| CPU per message or connection | %s |\n|---|%s\n", strings.Join(clients, " | "), strings.Repeat("---:|", len(clients)))
+	for _, w := range works {
+		fmt.Fprintf(&b, "| %s |", w)
+		for _, c := range clients {
+			fmt.Fprintf(&b, " %s |", cells[[2]string{w, c}])
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // machine says what this ran on.
@@ -154,14 +189,9 @@ func (g goal) judgeMemory(ours *row) verdict {
 // isPeer reports whether a client is one of those to compare with.
 func (g goal) isPeer(client string) bool {
 	if g.peers == nil {
-		return client != ourClient && client != engine
+		return client != ourClient && client != engine && client != toolWork.goals[0].ours
 	}
-	for _, p := range g.peers {
-		if p == client {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(g.peers, client)
 }
 
 // writeJSON keeps every sample.
