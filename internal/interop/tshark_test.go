@@ -1,0 +1,153 @@
+package interop
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// capture records TCP port on the loopback interface from before it returns
+// until the function it returns is called, which gives the file.
+func capture(t *testing.T, port string) (stop func() string) {
+	t.Helper()
+	tshark := need(t, "tshark")
+	file := filepath.Join(t.TempDir(), "run.pcap")
+	// A large buffer: what the kernel drops would be missed.
+	p := start(t, tshark, "-i", "lo", "-B", "64", "-f", "tcp port "+port, "-w", file)
+	if line, err := findLine(p.stderr, "Capture started"); err != nil {
+		lacking(t, "tshark may not capture: it needs the rights of root (%v) %s", err, line)
+	}
+	said := make(chan []string, 1)
+	go func() {
+		var list []string
+		for p.stderr.Scan() {
+			list = append(list, p.stderr.Text())
+		}
+		said <- list
+	}()
+	return func() string {
+		t.Helper()
+		if err := p.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range <-said {
+			if strings.Contains(line, "dropped") {
+				t.Fatalf("tshark: %s", line)
+			}
+		}
+		return file
+	}
+}
+
+// faulty finds what tshark calls malformed or a breach of the protocol. What it
+// has to say about TCP, such as a full window, is of the group Sequence.
+const faulty = "mqtt && (_ws.malformed || _ws.expert.group == 0x05000000 || _ws.expert.group == 0x07000000 || " +
+	"_ws.expert.group == 0x06000000 || _ws.expert.group == 0x09000000)" // Undecoded, Malformed, Reassemble, Protocol
+
+// dissect has tshark read file as MQTT on port: the lines it prints for args.
+func dissect(t *testing.T, file, port string, args ...string) []string {
+	t.Helper()
+	args = append([]string{"-r", file, "-d", "tcp.port==" + port + ",mqtt", "-o", "tcp.analyze_sequence_numbers:TRUE"}, args...)
+	out, stderr, code := try(t, "", need(t, "tshark"), args...)
+	if code != 0 {
+		t.Fatalf("tshark: exit code %d\n%s", code, stderr)
+	}
+	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
+}
+
+// published counts the PUBLISH packets of file by version, QoS and size of the
+// payload, each as often as it went over the wire.
+func published(t *testing.T, file, port string) map[string]int {
+	t.Helper()
+	n := map[string]int{}
+	lines := dissect(t, file, port, "-Y", "mqtt.msgtype == 3", "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=,",
+		"-e", "mqtt.hdrflags", "-e", "mqtt.topic", "-e", "mqtt.msg")
+	for _, line := range lines {
+		fields := strings.Split(line, "\t")
+		if len(fields) != 3 {
+			t.Fatalf("%q", line)
+		}
+		topics, payloads, i := strings.Split(fields[1], ","), strings.Split(fields[2], ","), 0
+		for flags := range strings.SplitSeq(fields[0], ",") {
+			first, err := strconv.ParseUint(flags, 0, 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first>>4 != 3 {
+				continue
+			}
+			topic, _, _ := strings.Cut(topics[i], "/")
+			n[fmt.Sprintf("%s qos=%d payload=%d", topic, first>>1&3, len(payloads[i])/2)]++
+			i++
+		}
+		if i != len(topics) || i != len(payloads) {
+			t.Fatalf("%d PUBLISH, %d topics, %d payloads in a frame", i, len(topics), len(payloads))
+		}
+	}
+	return n
+}
+
+// TestDissect captures a run of the whole matrix and lets a dissector read it:
+// nothing may be malformed, nothing worth a warning, and each message must be
+// there as often as it was sent and delivered, with the QoS and the payload
+// that its row is labelled with.
+func TestDissect(t *testing.T) {
+	const sent = 50
+	for _, name := range []string{"embedded", "mosquitto"} {
+		t.Run(name, func(t *testing.T) {
+			var port string
+			if name == "embedded" {
+				port = startEmbedded(t).port
+			} else {
+				port = startMosquitto(t)
+			}
+			stop := capture(t, port)
+			want := map[string]int{}
+			for _, version := range []string{"3.1", "3.1.1", "5"} {
+				run(t, "--url", "mqtt://127.0.0.1:"+port, "--topic", "v"+version+"/%i", "--qos", "0,1,2", "--payload", "10,1024,8192",
+					"--protocol", version, "--messages", strconv.Itoa(sent), "--warmup", "0", "--iterations", "1", "--seed", "1")
+				for qos := range 3 {
+					for _, payload := range []int{10, 1024, 8192} {
+						want[fmt.Sprintf("v%s qos=%d payload=%d", version, qos, payload)] = 2 * sent
+					}
+				}
+			}
+			file := stop()
+			if bad := dissect(t, file, port, "-Y", faulty); len(bad) > 0 {
+				t.Errorf("%d frames are malformed or worth a warning:\n%s", len(bad), strings.Join(bad[:min(len(bad), 20)], "\n"))
+			}
+			got := published(t, file, port)
+			for key, n := range want {
+				if got[key] != n {
+					t.Errorf("%s: %d PUBLISH packets on the wire, want %d", key, got[key], n)
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("other messages on the wire: %v", got)
+			}
+		})
+	}
+}
+
+// TestDissectSees makes sure that the filter of TestDissect finds what is bad:
+// a PUBLISH that ends within its topic.
+func TestDissectSees(t *testing.T) {
+	text2pcap, err := exec.LookPath("text2pcap")
+	if err != nil {
+		lacking(t, "text2pcap is not installed; it comes with tshark")
+	}
+	dir := t.TempDir()
+	hex, pcap := filepath.Join(dir, "bad.txt"), filepath.Join(dir, "bad.pcap")
+	if err := os.WriteFile(hex, []byte("0000 30 05 00 ff 61 62 63\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	command(t, "", text2pcap, "-q", "-T", "40000,1883", hex, pcap)
+	if len(dissect(t, pcap, "1883", "-Y", faulty)) != 1 {
+		t.Error("tshark finds nothing wrong with a packet that is cut off")
+	}
+}
