@@ -23,6 +23,9 @@ const peerCommand = "calibrate-peer"
 var calibrateFlags = []flagGroup{{"Flags", []flagSpec{
 	{name: "rounds", tool: true, help: "measure everything `N` times, in turns (default 5)"},
 	{name: "quick", kind: toggle, tool: true, help: "three short rounds, below 20 seconds: a first look"},
+	{name: "full", kind: toggle, tool: true, help: "besides, open loops: 1 to 1,000 pairs, and 10,000 connections; a minute or two more"},
+	{name: "qos", short: "q", kind: list, help: "QoS `LIST` of 0, 1, 2 (default all)"},
+	{name: "payload", kind: list, help: "payload `LIST` in bytes (default 10,1KiB,8KiB, for which there are goals)"},
 	{name: "transport", kind: list, help: "transport `LIST` of tcp, tls (default both)"},
 	{name: "tls", kind: toggle, help: "the same as --transport tls"},
 	{name: "tls-max", help: "highest TLS `VERSION` of the clients"},
@@ -123,7 +126,7 @@ func calibrateError(ctx context.Context, err error) error {
 
 // calibrateOptions are the sizes: default, or quick.
 func calibrateOptions(c *cobra.Command, s settings, env result.Environment, bad *faults) calibrate.Options {
-	o := calibrate.Options{RunID: runID(readSeed(s, bad)), Rounds: 5, Time: 100 * time.Millisecond, Connects: 400, Idle: 2000}
+	o := calibrate.Options{RunID: runID(readSeed(s, bad)), Rounds: 5, Time: 100 * time.Millisecond, Messages: 200_000, Connects: 400, Idle: 2000, Full: s["full"].on(), Many: 10_000}
 	if s["quick"].on() {
 		o.Rounds, o.Time, o.Connects, o.Idle = 3, 25*time.Millisecond, 100, 500
 	}
@@ -136,11 +139,13 @@ func calibrateOptions(c *cobra.Command, s settings, env result.Environment, bad 
 	}
 	size, _ := c.Flags().GetFloat64(sizeFlag)
 	o.Time = max(time.Duration(size*float64(o.Time)), time.Millisecond)
+	o.Messages = max(int64(size*float64(o.Messages)), 1000)
 	o.Connects = max(int(size*float64(o.Connects)), 8)
 	o.Idle = max(int(size*float64(o.Idle)), 16)
+	o.Many = max(int(size*float64(o.Many)), 16)
 	// Half of the descriptors at most are for what is measured.
 	if most := int(min(env.NoFile, 1<<20) / 2); most > 0 {
-		o.Connects, o.Idle = min(o.Connects, most), min(o.Idle, most)
+		o.Connects, o.Idle, o.Many = min(o.Connects, most), min(o.Idle, most), min(o.Many, most)
 	}
 	for _, one := range s.in(calibrateFlags) {
 		if !one.tool {

@@ -87,8 +87,8 @@ func at(params []result.Param) string {
 			parts = append(parts, p.Value+" B")
 		case "rate":
 			parts = append(parts, p.Value+"/s")
-		case "connections":
-			parts = append(parts, p.Value+" connections")
+		case "connections", "pairs":
+			parts = append(parts, p.Value+" "+p.Key)
 		default:
 			parts = append(parts, p.Value)
 		}

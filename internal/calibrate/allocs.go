@@ -10,10 +10,6 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// allocMessages is enough for the few allocations of an iteration as such not
-// to show.
-const allocMessages = 200_000
-
 // allocations counts what engine and broker allocate per message once they run,
 // in one process, over the first transport, with the smallest payload.
 func (m *measurement) allocations(ctx context.Context) error {
@@ -25,12 +21,12 @@ func (m *measurement) allocations(ctx context.Context) error {
 			continue
 		}
 		m.tell("allocations: %s", c.ID)
-		c.Load.Messages, c.Load.Launches = allocMessages, 1
+		c.Load.Messages, c.Load.Launches = m.Messages, 1
 		var o allocObserver
 		if _, err := load.New(load.Config{RunID: m.RunID, Observer: &o}).Run(ctx, []scenarios.Case{c}); err != nil {
 			return fmt.Errorf("count allocations of %s: %w", c.ID, err)
 		}
-		m.allocs[c.QoS] = float64(o.last-o.before) / allocMessages
+		m.allocs[c.QoS] = float64(o.last-o.before) / float64(m.Messages)
 	}
 	return nil
 }

@@ -25,9 +25,16 @@ type Options struct {
 	RunID  string
 	Rounds int           // interleaved; at least 1
 	Time   time.Duration // of one measurement
+	// Messages is over how many allocations are counted: enough for the few that
+	// an iteration makes as such not to show.
+	Messages int64
 	// Connects is how many connections are made per round, kind and transport;
 	// Idle how many are kept while memory is measured.
 	Connects, Idle int
+	// Full measures many connections and rates that are kept as well; Many is how
+	// many connections at most.
+	Full bool
+	Many int
 	// Settings override the scenario's keys, such as transport, tls_max and curves.
 	Settings []Setting
 	// Peer makes the command that runs [ServePeer] as another process; its
@@ -61,6 +68,9 @@ func Run(ctx context.Context, o Options, r *result.Report) error {
 	}
 	for _, p := range m.places {
 		r.Cases = append(r.Cases, p.results()...)
+	}
+	if m.full != nil {
+		r.Cases = append(r.Cases, m.full.results()...)
 	}
 	r.Target = m.target
 	m.figures()
@@ -118,6 +128,8 @@ type measurement struct {
 	connects   map[scenarios.Transport]*connects
 	idle       map[scenarios.Transport]idle
 	pacers     []pacing
+	full       *place           // where Full
+	bare       []float64        // CPU per message of bare clients, in ns
 	allocs     map[byte]float64 // per message, by QoS
 }
 
@@ -158,5 +170,8 @@ func (m *measurement) run(ctx context.Context) error {
 	if err := m.idleMemory(ctx, peer); err != nil {
 		return err
 	}
-	return m.pacing(ctx)
+	if err := m.pacing(ctx); err != nil || !m.Full {
+		return err
+	}
+	return m.runFull(ctx, peer)
 }

@@ -83,12 +83,16 @@ func serveEcho(l net.Listener) {
 	}
 }
 
-// echo sends back what comes, as much at a time as there is.
+// echo sends back what comes, as much at a time as there is. A connection with
+// little to say gets by with little memory: there may be many.
 func echo(nc net.Conn) {
 	defer nc.Close()
-	b := make([]byte, chunk)
+	b := make([]byte, 1<<10)
 	for {
 		n, err := nc.Read(b)
+		if n == len(b) && n < chunk {
+			b = append(b, make([]byte, chunk-n)...)
+		}
 		if err != nil {
 			return
 		}

@@ -25,6 +25,7 @@ var (
 	latenessGoal = goal{150e3, 50e3}
 	missedGoal   = goal{must: 0.1}
 	connectGoal  = goal{1.3, 1.1}
+	manyGoal     = goal{must: 1.3}
 )
 
 // small is the payload of the figures that are about messages, not bytes.
@@ -45,6 +46,9 @@ func (m *measurement) figures() {
 	m.allocFigures()
 	m.pacingFigures()
 	m.connectionFigures()
+	if m.full != nil {
+		m.fullFigures()
+	}
 }
 
 // add judges a figure by its goal and takes it.

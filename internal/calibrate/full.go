@@ -1,0 +1,150 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/mqttload/mqttload/internal/pace"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// Kinds of work of a full calibration, all of them open loops over TCP with the
+// smallest payload at QoS 0.
+const (
+	workRate  = "rate"  // one pair at several rates
+	workPairs = "pairs" // one rate over a growing number of pairs
+	workMany  = "many"  // one rate over as many connections as there may be
+)
+
+const (
+	pairsRate  = 20_000 // msg/s over all pairs
+	manyRate   = 10_000 // msg/s over all connections
+	fullRounds = 3      // at most: each takes seconds
+)
+
+var (
+	fullRates = []int{1_000, 10_000, 100_000}
+	fullPairs = []int{1, 10, 100, 1_000}
+)
+
+// runFull measures the engine's open loop. A launch is a second of warm-up and
+// one that counts.
+func (m *measurement) runFull(ctx context.Context, peer *peer) error {
+	m.full = &place{m: m, name: result.PlaceOwn, ends: &peer.ends, peer: peer}
+	add := func(work string, what result.Param, settings ...Setting) error {
+		return m.full.add(work, []result.Param{what}, append(settings,
+			set("transport", "tcp"), set("payload", strconv.Itoa(small)), set("qos", "0"), set("launches", strconv.Itoa(min(m.Rounds, fullRounds))))...)
+	}
+	for _, rate := range fullRates {
+		if err := add(workRate, param("rate", rate), set("rate", strconv.Itoa(rate))); err != nil {
+			return err
+		}
+	}
+	for _, pairs := range fullPairs {
+		if 2*pairs > m.Many {
+			continue
+		}
+		if err := add(workPairs, param("pairs", pairs), set("shape", "pairs"), set("pairs", strconv.Itoa(pairs)), set("rate", strconv.Itoa(pairsRate))); err != nil {
+			return err
+		}
+	}
+	if err := add(workMany, param("connections", m.Many), set("pairs", strconv.Itoa(m.Many)), set("rate", strconv.Itoa(manyRate))); err != nil {
+		return err
+	}
+	return m.full.measure(ctx)
+}
+
+// bareClients is what workMany is compared with: as many connections to the
+// echo, each with a goroutine that reads, and one that writes what is due.
+func (m *measurement) bareClients(p *place, c *scenarios.Case) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conns := make([]net.Conn, m.Many)
+	defer func() {
+		for _, nc := range conns {
+			if nc != nil {
+				_ = nc.Close()
+			}
+		}
+	}()
+	_, _, err := storm(len(conns), func(i int) (_ func(), err error) {
+		conns[i], err = p.ends.dialEcho(ctx, scenarios.TCP, nil)
+		if err == nil {
+			go drain(conns[i])
+		}
+		return nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("open %d bare connections: %w", len(conns), err)
+	}
+	w := pace.New()
+	defer w.Stop()
+	message, sent, start := make([]byte, packetSize(c)), 0, time.Now()
+	send := func(until time.Duration) error {
+		for tick := time.Since(start); tick < until; tick += leastTick {
+			w.Until(start.Add(tick))
+			for due := int(time.Since(start).Seconds() * manyRate); sent < due; sent++ {
+				if _, err := conns[sent%len(conns)].Write(message); err != nil {
+					return fmt.Errorf("write to a bare connection: %w", err)
+				}
+			}
+		}
+		return nil
+	}
+	if err := send(time.Second); err != nil {
+		return err
+	}
+	before, warm := cpuTime(), sent
+	if err := send(2 * time.Second); err != nil {
+		return err
+	}
+	m.bare = append(m.bare, float64(cpuTime()-before)/float64(sent-warm))
+	return nil
+}
+
+func drain(nc net.Conn) {
+	b := make([]byte, 512)
+	for {
+		if _, err := nc.Read(b); err != nil {
+			return
+		}
+	}
+}
+
+func (m *measurement) fullFigures() {
+	var first []float64
+	for i := range m.full.cells {
+		k := &m.full.cells[i]
+		params := k.result.Params[2:3] // behind work and place
+		switch k.work {
+		case workRate:
+			m.openFigures(&k.result, params)
+		case workPairs:
+			if first == nil {
+				first = k.own
+			}
+			m.ratio(fmt.Sprintf("CPU per message, client, at %d/s", pairsRate), "1 pair", "ns", k.own, first, goal{}, params...)
+		case workMany:
+			m.ratio(fmt.Sprintf("CPU per message, client, at %d/s", manyRate), "bare clients", "ns", k.own, m.bare, manyGoal, params...)
+			m.openFigures(&k.result, params)
+		}
+	}
+}
+
+// openFigures are how well an open loop kept its schedule.
+func (m *measurement) openFigures(c *result.Case, params []result.Param) {
+	lag := result.Figure{Name: "open loop's send lag, p50", Unit: "ns", Params: params}
+	if h := c.Latency.SendLag; h != nil {
+		lag.Value = result.SpreadOf([]float64{float64(h.P50NS)})
+	}
+	m.add(lag, latenessGoal)
+	missed := result.Figure{Name: "open loop's rate missed by", Unit: "%", Params: params}
+	if o := c.Offered; o != nil && o.Achieved != nil && o.MessagesPerSec > 0 {
+		missed.Value = result.SpreadOf([]float64{max(0, 100*(1-*o.Achieved/o.MessagesPerSec))})
+	}
+	m.add(missed, missedGoal)
+}
