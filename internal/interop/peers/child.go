@@ -32,6 +32,7 @@ type library func(c *conf, id string, got func(payload []byte)) (session, error)
 var libraries = map[string]library{
 	"mqttload":         connectOurs,
 	"paho.mqtt.golang": connectPaho3,
+	pahoUnordered:      connectPaho3Unordered,
 	"paho.golang":      connectPaho5,
 	"gomqtt":           connectGomqtt,
 	"gomqtt, no delay": connectGomqttNow,
@@ -74,6 +75,7 @@ func runChild(c conf, in io.Reader, out io.Writer) error {
 // modules are those of the libraries.
 var modules = map[string]string{
 	"paho.mqtt.golang": "github.com/eclipse/paho.mqtt.golang",
+	pahoUnordered:      "github.com/eclipse/paho.mqtt.golang",
 	"paho.golang":      "github.com/eclipse/paho.golang",
 	"gomqtt":           "github.com/256dpi/gomqtt",
 	"gomqtt, no delay": "github.com/256dpi/gomqtt",

@@ -10,8 +10,7 @@ import (
 	paho3 "github.com/eclipse/paho.mqtt.golang"
 )
 
-// pahoThree is Eclipse's client for 3.1.1. Its handler runs in order: out of
-// order it starts a goroutine per message, which costs more.
+// pahoThree is Eclipse's client for 3.1.1.
 type pahoThree struct {
 	*conf
 	c       paho3.Client
@@ -19,12 +18,21 @@ type pahoThree struct {
 }
 
 func connectPaho3(c *conf, id string, got func([]byte)) (session, error) {
+	return dialPaho3(c, id, got, true)
+}
+
+// connectPaho3Unordered has the library hand messages over in goroutines.
+func connectPaho3Unordered(c *conf, id string, got func([]byte)) (session, error) {
+	return dialPaho3(c, id, got, false)
+}
+
+func dialPaho3(c *conf, id string, got func([]byte), ordered bool) (session, error) {
 	tc, err := c.tlsConfig()
 	if err != nil {
 		return nil, err
 	}
 	o := paho3.NewClientOptions().AddBroker(c.url()).SetClientID(id).SetProtocolVersion(4).SetCleanSession(true).
-		SetKeepAlive(keepAlive * time.Second).SetOrderMatters(true).SetAutoReconnect(false).SetTLSConfig(tc).
+		SetKeepAlive(keepAlive * time.Second).SetOrderMatters(ordered).SetAutoReconnect(false).SetTLSConfig(tc).
 		SetDefaultPublishHandler(func(_ paho3.Client, m paho3.Message) { got(m.Payload()) })
 	s := &pahoThree{c, paho3.NewClient(o), make([]byte, c.payload)}
 	return s, waitPaho(s.c.Connect())

@@ -5,7 +5,10 @@ import "fmt"
 // engine is mqttload's load engine, with delivery ledger and latency on.
 const engine = "mqttload, engine"
 
-const ourClient = "mqttload"
+const (
+	ourClient     = "mqttload"
+	pahoUnordered = "paho.mqtt.golang, unordered"
+)
 
 // work is what all clients are put to.
 type work struct {
@@ -51,7 +54,8 @@ var (
 	goClients  = []string{ourClient, "paho.mqtt.golang", "paho.golang", "gomqtt", "gomqtt, no delay", "at-wat/mqtt-go"}
 	allClients = append(goClients[:len(goClients):len(goClients)], "libmosquitto", "mqtt.js")
 	withEngine = append([]string{engine}, allClients...)
-	paho       = []string{"paho.mqtt.golang"}
+	receivers  = append([]string{pahoUnordered}, withEngine...) // where something is received
+	paho       = []string{"paho.mqtt.golang", pahoUnordered}
 	bothGomqtt = []string{"gomqtt", "gomqtt, no delay"}
 )
 
@@ -62,7 +66,7 @@ func allWorks(connections int) []work {
 		g.ours, g.peers = ourClient, paho
 		add(work{
 			id: fmt.Sprintf("work=burst/qos=%d/payload=10", qos), unit: "message", server: "broker", units: burstSize,
-			conf: conf{work: "burst", qos: byte(qos), payload: 10, window: burstSize}, clients: withEngine, goals: []goal{g},
+			conf: conf{work: "burst", qos: byte(qos), payload: 10, window: burstSize}, clients: receivers, goals: []goal{g},
 		})
 	}
 	for _, payload := range []int{10, 1024, 8192} {
@@ -78,7 +82,7 @@ func allWorks(connections int) []work {
 	for _, payload := range []int{10, 1024} {
 		w := work{
 			id: fmt.Sprintf("work=receive/qos=0/payload=%d", payload), unit: "message", server: "flood", units: 1,
-			conf: conf{work: "receive", payload: payload, window: 1000}, clients: withEngine,
+			conf: conf{work: "receive", payload: payload, window: 1000}, clients: receivers,
 		}
 		if payload == 10 {
 			w.goals = []goal{{ours: engine, peers: paho, must: 52, aim: 100}, {ours: ourClient, peers: paho, must: 52, aim: 100}}
@@ -98,7 +102,7 @@ func allWorks(connections int) []work {
 	for qos := range 2 {
 		add(work{
 			id: fmt.Sprintf("work=pair/qos=%d/payload=1024/window=100", qos), unit: "message", server: "broker", units: 1,
-			conf: conf{work: "pair", qos: byte(qos), payload: 1024, window: 100}, clients: withEngine,
+			conf: conf{work: "pair", qos: byte(qos), payload: 1024, window: 100}, clients: receivers,
 			goals: []goal{{ours: ourClient, peers: bothGomqtt, must: 3, aim: 5}, {ours: engine, peers: bothGomqtt, must: 3, aim: 5}},
 		})
 	}
