@@ -220,7 +220,9 @@ func keyed(groups []flagGroup) map[string]flagSpec {
 
 // everyKey are the keys of all commands: one configuration file serves them
 // all, and each leaves the others' alone.
-func everyKey() map[string]flagSpec { return keyed(slices.Concat(runFlags, brokerFlags)) }
+func everyKey() map[string]flagSpec {
+	return keyed(slices.Concat(connFlags, pubFlags, subFlags, runFlags, brokerFlags))
+}
 
 // envName is the variable of a key.
 func envName(key string) string {

@@ -55,7 +55,7 @@ var runFlags = []flagGroup{
 		{name: "tls", kind: toggle, help: "the same as --transport tls; mqtts:// and certificate flags imply it"},
 	}},
 	{"Load", []flagSpec{
-		{name: "shape", help: "`WHO` talks to whom: pairs, loopback, fan-out, fan-in, many-to-many, shared, publish, subscribe, connect, churn or offline (default pairs, or what the numbers say)"},
+		{name: "shape", help: "`WHO` talks to whom: pairs, loopback, fan-out, fan-in, many-to-many, shared, publish, subscribe or connect (default pairs, or what the numbers say)"},
 		{name: "pairs", short: "c", help: "`N` topics with one publisher and one subscriber each"},
 		{name: "topics", help: "`N` topics"},
 		{name: "publishers", help: "`N` publishers for each topic, 0 for none"},
@@ -128,11 +128,13 @@ var runFlags = []flagGroup{
 	}},
 	{"Output", []flagSpec{
 		{name: "output", short: "o", kind: list, tool: true, help: "write the report to `FILE` (.json, .md, .csv, .html, .xml, ...) or FORMAT=FILE, - for stdout; repeatable"},
+		{name: "ledger", tool: true, help: "write the account of every stream, publisher to subscriber, to `FILE` as CSV"},
 		{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(reportFormats, ", ") + " (default console)"},
 		{name: "log", tool: true, help: "live log in the `STYLE` bdn: one line per iteration, as BenchmarkDotNet's"},
 		{name: "quiet", kind: toggle, tool: true, help: "print results and faults only"},
 		{name: "no-progress", kind: toggle, tool: true, help: "do not print progress"},
 		{name: "dry-run", kind: toggle, tool: true, help: "print the plan and what it needs, and stop"},
+		{name: "strict", kind: toggle, tool: true, help: "end with 4 where a rate was not kept"},
 		{name: "force", kind: toggle, tool: true, help: "run it though it needs more memory than there is"},
 		{name: "seed", tool: true, help: "`N` from which run id, sizes and arrivals are drawn (default at random)"},
 		{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},

@@ -43,7 +43,7 @@ func (a *app) help(c *cobra.Command, _ []string) {
 	if c.Name() == "run" {
 		b.WriteString("\n" + runHelpTail)
 	}
-	if slices.Contains([]string{"mqttload", "run", "compare-reports", "audit"}, c.Name()) {
+	if slices.Contains([]string{"mqttload", "run", "conn", "pub", "sub", "compare-reports", "audit"}, c.Name()) {
 		b.WriteString("\n" + exitCodesHelp)
 	}
 	_, _ = io.WriteString(c.OutOrStdout(), b.String())
@@ -51,7 +51,7 @@ func (a *app) help(c *cobra.Command, _ []string) {
 
 // helpGroups are the commands whose flags are shown by groups.
 var helpGroups = map[string][]flagGroup{
-	"run": runFlags, "broker": brokerFlags, "compare-reports": compareFlags, "report": reportFlags, "audit": auditFlags,
+	"run": runFlags, "conn": connFlags, "pub": pubFlags, "sub": subFlags, "broker": brokerFlags, "compare-reports": compareFlags, "report": reportFlags, "audit": auditFlags,
 	"calibrate": calibrateFlags,
 }
 

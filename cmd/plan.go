@@ -37,7 +37,15 @@ func planLine(cases []scenarios.Case) string {
 
 // unbounded reports whether a load ends only when it is told to.
 func unbounded(l scenarios.Load) bool {
-	return l.Duration == 0 && (l.Shape == scenarios.Subscribe || l.Shape == scenarios.Connect)
+	return l.Duration == 0 && l.Shape == scenarios.Subscribe || caseTime(l) >= scenarios.MaxDuration
+}
+
+// caseTime is how long a launch takes that does not end by a number of messages.
+func caseTime(l scenarios.Load) time.Duration {
+	if l.Duration > 0 {
+		return l.Duration
+	}
+	return time.Duration((scenarios.WarmupShare*float64(l.Warmup) + float64(l.Iterations)) * float64(l.MinTime))
 }
 
 // span is a figure over the cases: "100", or "10-1000" where they differ.
@@ -145,15 +153,10 @@ func rate(v float64) string {
 func estimate(cases []scenarios.Case) time.Duration {
 	var sum time.Duration
 	for _, c := range cases {
-		l := &c.Load
-		each := l.Duration
-		switch {
-		case l.Messages > 0, unbounded(*l):
+		if c.Load.Messages > 0 || unbounded(c.Load) {
 			return 0
-		case each == 0:
-			each = time.Duration((scenarios.WarmupShare*float64(l.Warmup) + float64(l.Iterations)) * float64(l.MinTime))
 		}
-		sum += time.Duration(l.Launches) * each
+		sum += time.Duration(c.Load.Launches) * caseTime(c.Load)
 	}
 	return max(sum.Round(time.Second), time.Second)
 }

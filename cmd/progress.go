@@ -21,6 +21,7 @@ const (
 	showLine    // one line of a terminal, rewritten
 	showLines   // a line now and then, for logs
 	showBDN     // a line per iteration, as BenchmarkDotNet's
+	showRates   // a line per second, as emqtt-bench's
 )
 
 // plainEvery is how often a log gets a line.
@@ -35,7 +36,8 @@ type progress struct {
 
 	mu     sync.Mutex
 	step   report.Step
-	shown  bool // a rewritten line stands on the terminal
+	shown  bool  // a rewritten line stands on the terminal
+	total  int64 // messages so far, for rates
 	ticker *time.Ticker
 	ended  chan struct{}
 	idle   sync.WaitGroup
@@ -109,7 +111,36 @@ func (p *progress) iteration(c *scenarios.Case, it result.Iteration) {
 	if p.mode == showBDN {
 		p.a.warn("%s", report.BDNLine(it.Stage, it.Index, it.Operations, it.ElapsedNS))
 	}
+	if p.mode == showRates {
+		p.rates(c, it)
+	}
 	p.rewrite()
+}
+
+// ready tells that everybody has connected, and subscribed where they do.
+func (p *progress) ready(c *scenarios.Case, connections int) {
+	if p.mode != showRates {
+		return
+	}
+	what := "connected"
+	if c.Load.SubscriberClients() > 0 {
+		what = "subscribed"
+	}
+	p.note("%s: %s of %s", what, result.FormatInt(int64(connections)), plural(c.Load.Connections(), "client"))
+}
+
+// rates tells what one iteration, of about a second, has brought.
+func (p *progress) rates(c *scenarios.Case, it result.Iteration) {
+	n, what := it.Received, "received"
+	switch c.Load.Shape {
+	case scenarios.Publish:
+		n, what = it.Sent, "sent"
+	case scenarios.Connect:
+		n, what = it.Requests, "connected"
+	}
+	p.total += n
+	at := time.Duration(it.StartNS + it.ElapsedNS).Round(100 * time.Millisecond)
+	p.a.warn("%s  %s %s, %s/s", at, result.FormatInt(p.total), what, result.FormatFloat(float64(n)/(float64(max(it.ElapsedNS, 1))/1e9), 0))
 }
 
 // done tells what a case's launch came to.

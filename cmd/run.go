@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/bits"
@@ -38,13 +39,23 @@ func (a *app) runCommand() *cobra.Command {
 	define(c, runFlags)
 	completeFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := a.prepare(c, args)
+		r, err := a.prepare(c, args, measuring{groups: runFlags, open: func(args []string, _ settings, bad *faults) *scenarios.Scenario { return openScenario(args, bad) }})
 		if err != nil {
 			return err
 		}
 		return r.run(c.Context())
 	}
 	return c
+}
+
+// measuring is a command that measures: its flags, and how they make a scenario.
+type measuring struct {
+	groups []flagGroup
+	// open returns the scenario that the settings override; it may change them.
+	open func(args []string, s settings, bad *faults) *scenarios.Scenario
+	// live has a line for every second, and may be told to end after so many
+	// messages; being stopped is its way to end.
+	live bool
 }
 
 // run is one prepared run: everything that could be checked before the first
@@ -56,18 +67,28 @@ type run struct {
 	judge    judge
 	mode     int // of progress
 	quiet    bool
+	strict   bool
+	live     bool
+	ledger   *ledgerFile // nil unless it is asked for
+	limit    int64       // messages received after which a live run ends, 0 for none
 	dryRun   bool
 	embedded bool
 	report   *result.Report
 }
 
 // prepare reads and checks everything, and returns all that is wrong at once.
-func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
-	s, bad := a.gather(c, runFlags)
-	sc := a.scenario(args, s, &bad)
-	r := &run{a: a, quiet: s["quiet"].on(), dryRun: s["dry-run"].on()}
+func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error) {
+	s, bad := a.gather(c, m.groups)
+	sc := m.open(args, s, &bad)
+	if sc != nil {
+		a.override(sc, s, &bad)
+	}
+	r := &run{a: a, quiet: s["quiet"].on(), strict: s["strict"].on(), dryRun: s["dry-run"].on(), live: m.live}
+	r.limit = readCount(s, &bad)
 	r.outs = reportFormats.parse(s, &bad)
-	r.mode = a.progressMode(s, &bad)
+	if r.mode = a.progressMode(s, &bad); r.live && r.mode != showNothing {
+		r.mode = showRates
+	}
 	seed := readSeed(s, &bad)
 	if sc == nil {
 		return nil, bad
@@ -78,9 +99,14 @@ func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
 	}
 	for i := range r.cases {
 		r.cases[i].Load.Seed = seed
+		if unbounded(r.cases[i].Load) && len(r.cases) > 1 {
+			bad.usage("give --duration", "case %d of %d would never end, and the others wait for it", i+1, len(r.cases))
+			break
+		}
 	}
 	a.warnScenario(sc)
 	r.outs.spare(s, append(filesRead(args, s), sc.Files()...), &bad)
+	r.ledger = ledgerOf(s, append(filesRead(args, s), sc.Files()...), r.outs, &bad)
 	r.judge = readJudge(s, sc, r.cases, r.outs, &bad)
 	bad = append(bad, aim(r.cases)...)
 	r.embedded = embedded(r.cases)
@@ -92,7 +118,7 @@ func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
 	r.report = &result.Report{
 		Schema: result.Schema, Tool: tool(), Environment: env,
 		Scenario: sc.Effective(), ScenarioHash: sc.Hash(),
-		Run: result.Run{ID: runID(seed), Seed: seed, Command: commandLine(c, args, runFlags)},
+		Run: result.Run{ID: runID(seed), Seed: seed, Command: commandLine(c, args, m.groups)},
 	}
 	if len(bad) == 0 {
 		bad = r.judge.check(r.report, r.cases)
@@ -100,8 +126,8 @@ func (a *app) prepare(c *cobra.Command, args []string) (*run, error) {
 	return r, bad.inOrder().err()
 }
 
-// scenario loads the scenario and lets the settings override it.
-func (a *app) scenario(args []string, s settings, bad *faults) *scenarios.Scenario {
+// openScenario returns the scenario that the arguments name.
+func openScenario(args []string, bad *faults) *scenarios.Scenario {
 	name := "default"
 	if len(args) > 0 {
 		name = args[0]
@@ -115,6 +141,11 @@ func (a *app) scenario(args []string, s settings, bad *faults) *scenarios.Scenar
 		*bad = append(*bad, asFaults(err, exitUsage)...)
 		return nil
 	}
+	return sc
+}
+
+// override lets the settings override the scenario.
+func (a *app) override(sc *scenarios.Scenario, s settings, bad *faults) {
 	sc.LookupEnv = a.lookupEnv
 	s.settle("url", []string{"host", "port"}, bad)
 	s.settle("password", []string{"password-file"}, bad)
@@ -130,7 +161,6 @@ func (a *app) scenario(args []string, s settings, bad *faults) *scenarios.Scenar
 			*bad = append(*bad, asFaults(sc.SetFrom(one.place, one.name, one.values...), exitUsage)...)
 		}
 	}
-	return sc
 }
 
 // fileFlags are the flags of run whose values are files that it reads, but for
@@ -227,6 +257,7 @@ func (r *run) finish(o outcome) error {
 		r.a.warnComparison(j.compared)
 	}
 	bad = append(bad, r.outs.finish(r.a.Stdout, j.render(r.report))...)
+	bad = append(bad, r.ledger.finish()...)
 	summary, lines := report.StepSummary(r.report), report.ErrorLines(r.report)
 	if len(j.compared) > 0 {
 		summary, lines = summary+"\n"+j.compared.summary(), append(lines, j.compared.errorLines()...)
@@ -266,8 +297,20 @@ func (r *run) measure(ctx context.Context, view *progress) outcome {
 	r.report.Run.Status = result.StatusPartial // until it is known to be more
 	r.report.Target = result.Target{URL: firstURL(r.cases), Embedded: r.embedded}
 	obs := &observer{report: r.report, outs: r.outs, view: view, done: make([]*result.Case, len(r.cases))}
-	x := load.New(load.Config{RunID: r.report.Run.ID, Observer: obs, Embedded: r.embedded})
-	cases, err := x.Run(ctx, r.cases)
+	ctx, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
+	obs.enough, obs.limit = func() { enough(errEnough) }, r.limit
+	conf := load.Config{RunID: r.report.Run.ID, Observer: obs, Embedded: r.embedded}
+	if r.live {
+		conf.Ready = view.ready
+	}
+	if r.ledger != nil {
+		conf.Ledger = r.ledger.add
+	}
+	cases, err := load.New(conf).Run(ctx, r.cases)
+	if errors.Is(err, errEnough) || r.live && errors.Is(err, errInterrupted) && unbounded(r.cases[0].Load) {
+		err = nil // it ended as it was meant to
+	}
 	obs.take(cases)
-	return outcome{planned: r.cases, cases: r.report.Cases, err: err}
+	return outcome{planned: r.cases, cases: r.report.Cases, err: err, strict: r.strict}
 }

@@ -17,6 +17,7 @@ type outcome struct {
 	planned []scenarios.Case
 	cases   []result.Case
 	err     error
+	strict  bool // a rate that was not kept is a fault
 }
 
 // measured reports whether any iteration came to its end.
@@ -61,6 +62,7 @@ func (o outcome) verdict() faults {
 			bad = append(bad, o.causes(exitIncomplete)...)
 		}
 		bad = append(bad, missing...)
+		bad = append(bad, o.slow()...)
 	}
 	return append(bad, o.broken()...)
 }
@@ -170,6 +172,25 @@ func (o outcome) incomplete() faults {
 		}
 	}
 	return bad
+}
+
+// slow finds open loops that did not send at their rate, where that matters.
+func (o outcome) slow() faults {
+	var missed []result.Case
+	for _, c := range o.cases {
+		if o.strict && !c.RateKept() {
+			missed = append(missed, c)
+		}
+	}
+	if len(missed) == 0 {
+		return nil
+	}
+	first, achieved := missed[0], "nothing"
+	if a := first.Offered.Achieved; a != nil {
+		achieved = result.FormatFloat(*a, 0)
+	}
+	return faults{{exitIncomplete, fmt.Sprintf("the rate was not kept in %s: %s of %s msg/s, first in %s", plural(len(missed), "case"),
+		achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), first.ID), "the row's Limit says what held it up; without --strict this is a warning"}}
 }
 
 // broken finds loss at QoS 1 and 2, and duplicates at QoS 2. A broker that

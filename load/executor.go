@@ -37,6 +37,9 @@ type Config struct {
 	CPU func() (user, system time.Duration)
 	// Observer is told how the run goes; nil is nobody.
 	Observer Observer
+	// Ready is called when everybody that could has connected and subscribed,
+	// before anything is published; nil is nobody.
+	Ready func(c *scenarios.Case, connections int)
 	// Ledger is given the account of every stream of a launch, or of one
 	// iteration where each has connections of its own; nil is nobody.
 	Ledger func(c *scenarios.Case, rows []result.StreamAccount)

@@ -50,6 +50,9 @@ func openSession(ctx context.Context, c *caseRun) (*session, error) {
 		s.close()
 		return nil, err
 	}
+	if ready := s.x.cfg.Ready; ready != nil {
+		ready(s.Case, int(s.connected.Load()))
+	}
 	return s, nil
 }
 

@@ -17,10 +17,14 @@ const (
 	maxMessages   = 1_000_000_000_000
 	maxLaunches   = 1000
 	maxIterations = 100_000
-	maxTime       = 24 * time.Hour
+	maxTime       = MaxDuration
 	maxKeepAlive  = 65_535        // seconds [MQTT5 3.1.2.10]
 	maxExpiry     = 4_294_967_295 // seconds [MQTT5 3.1.2.11.2]
 )
+
+// MaxDuration is the longest that a case may be asked to take; commands that
+// run until they are stopped ask for it.
+const MaxDuration = 24 * time.Hour
 
 // value is one parsed value of a single-valued key.
 type value struct {

@@ -327,12 +327,12 @@ func (s *Scenario) settleClosed(l *Load, fail failer) {
 		fail("ramp", "ramp needs a rate: give rate, rate_per_client or interval")
 	}
 	l.Duration = p.duration
-	if p.duration == 0 || l.Messages > 0 {
-		return
-	}
-	switch l.Shape {
-	case Subscribe, Connect, Churn, Offline:
-		l.Warmup, l.Iterations = 0, windows(p.duration)
+	switch {
+	case l.Shape == Connect:
+		l.Warmup, l.Iterations = 0, 1
+	case p.duration == 0 || l.Messages > 0:
+	case l.Shape == Subscribe:
+		s.settleWindows(l, p.duration, fail)
 	default:
 		// Iterations of a size that together take the duration.
 		if s.places["min_time"].flag != "" {

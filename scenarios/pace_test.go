@@ -33,8 +33,8 @@ func TestPace(t *testing.T) {
 		"rate: 0, interval: 0s, duration: 0s":                " 0s 3+15 constant",
 		"duration: 81s":                                      " 0s 3+15 constant",
 		"duration: 5s, messages: 100":                        " 5s 3+15 constant",
-		"shape: subscribe, duration: 3500ms":                 " 3.5s 0+4 constant",
-		"shape: connect":                                     " 0s 3+15 constant",
+		"shape: subscribe, duration: 3500ms":                 " 3.5s 3+1 constant",
+		"shape: connect":                                     " 0s 0+1 constant",
 	} {
 		if got := pacing(casesOf(t, parse(t, "load: {"+in+"}"))[0].Load); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)

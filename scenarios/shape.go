@@ -3,6 +3,7 @@ package scenarios
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -62,6 +63,9 @@ func parseShape(s string) (Shape, error) {
 	return "", fmt.Errorf("%s", msg)
 }
 
+// unbuilt are shapes that the format knows and this version does not run.
+var unbuilt = []Shape{Churn, Offline}
+
 // failer takes a fault of one key.
 type failer func(key, format string, args ...any)
 
@@ -69,6 +73,10 @@ type failer func(key, format string, args ...any)
 func settleShape(l *Load, shapeByFlag bool, fail failer) {
 	if l.Shape == Pairs && !shapeByFlag {
 		l.Shape = impliedShape(l)
+	}
+	if slices.Contains(unbuilt, l.Shape) {
+		fail("shape", "shape %s is not part of this version: choose another one", l.Shape)
+		return
 	}
 	circle := circles[l.Shape]
 	l.Publishers = settleCount(l.Shape, "publishers", l.asked.publishers, circle.publishers, fail)

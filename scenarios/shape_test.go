@@ -25,8 +25,6 @@ func TestShapes(t *testing.T) {
 		"shape: connect, pairs: 7":       "1x0>0 1/1 7 connect",
 		"topics: 12, topics_per_publisher: 4, topics_per_subscriber: 6": "12x1>1 4/6 5 pairs",
 		"topics: 2, idle: 10": "2x1>1 1/1 14 pairs",
-		"shape: churn":        "1x0>1 1/1 1 churn",
-		"shape: offline":      "1x1>1 1/1 2 offline",
 	} {
 		l := casesOf(t, parse(t, "load: {"+in+"}"))[0].Load
 		got := fmt.Sprintf("%dx%d>%d %d/%d %d %s", l.Topics, l.Publishers, l.Subscribers, l.TopicsPerPublisher, l.TopicsPerSubscriber, l.Connections(), l.Shape)
@@ -54,6 +52,7 @@ func TestShapeErrors(t *testing.T) {
 		"pairs: 2, topics: 3":                                 "3 topics and 2 pairs: a pair is a topic, so keep one of topics and pairs",
 		"topics: 3, topics_per_publisher: 2":                  "topics_per_publisher is 2, which does not divide the 3 topics",
 		"shape: loopback, topics_per_publisher: 2, topics: 2": "shape loopback has one topic per client: remove topics_per_publisher",
+		"shape: churn":                                        "shape churn is not part of this version: choose another one",
 		"shape: publish, share: g":                            "a shared subscription needs subscribers, and shape publish has none: remove share",
 		"shape: publish, filter: a":                           "shape publish has no subscribers of its own: remove filter",
 		"topics: 1000, publishers: 100000":                    "100001000 connections are more than the 10000000 that one run can have: ask for fewer topics or clients",

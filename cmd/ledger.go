@@ -1,0 +1,86 @@
+package cmd
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/mqttload/mqttload/report"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// ledgerFile takes the accounts of streams as launches end, so that a million
+// of them need no memory. It appears under its name when it is whole.
+type ledgerFile struct {
+	path string
+	file *os.File // nil until there is a row
+	out  *bufio.Writer
+	err  error // the first: nothing is written after it
+}
+
+// ledgerOf checks --ledger; nil where it is not given.
+func ledgerOf(s settings, read []string, outs outputs, bad *faults) *ledgerFile {
+	one, ok := s["ledger"]
+	if !ok {
+		return nil
+	}
+	path := one.value()
+	own := outputs{{format: "csv", path: path}}
+	own.check(one.place, bad)
+	for _, name := range read {
+		if own.writing(name) != "" {
+			bad.usage("write to another file", "%s %s: it would write over %s, which is read", one.place, path, name)
+		}
+	}
+	for _, o := range outs {
+		if o.path == path {
+			bad.usage("write to another file", "%s %s: the report goes there", one.place, path)
+		}
+	}
+	return &ledgerFile{path: path}
+}
+
+// add writes the rows of one launch.
+func (l *ledgerFile) add(c *scenarios.Case, rows []result.StreamAccount) {
+	if l.file == nil && l.err == nil {
+		l.create()
+	}
+	if l.err == nil {
+		l.err = report.Streams(l.out, c.ID, rows)
+	}
+}
+
+func (l *ledgerFile) create() {
+	if l.file, l.err = os.Create(l.path + ".tmp"); l.err == nil {
+		l.out = bufio.NewWriter(l.file)
+		_, l.err = l.out.WriteString(strings.Join(report.StreamColumns, ",") + "\n")
+	}
+}
+
+// finish gives the file its name.
+func (l *ledgerFile) finish() faults {
+	if l == nil {
+		return nil
+	}
+	if l.file == nil && l.err == nil {
+		l.create() // no stream had a message: the columns stand alone
+	}
+	if l.err == nil {
+		l.err = l.out.Flush()
+	}
+	if l.file != nil {
+		if err := l.file.Close(); l.err == nil {
+			l.err = err
+		}
+	}
+	if l.err == nil {
+		l.err = os.Rename(l.path+".tmp", l.path)
+	}
+	if l.err == nil {
+		return nil
+	}
+	_ = os.Remove(l.path + ".tmp")
+	return faults{{exitInternal, fmt.Sprintf("write ledger %s: %v", l.path, osCause(l.err)), "make room, or choose another file"}}
+}
