@@ -381,3 +381,32 @@ func TestLinkOpenFails(t *testing.T) {
 		}
 	})
 }
+
+// TestLinkFlaps: a connection that is lost as soon as it stands does not make
+// the next wait short again; one that held does.
+func TestLinkFlaps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := new(journal)
+		s := &theatre{t: t, v: packet.V311}
+		flap := func(p *mqtttest.Peer) { accept(p, connack311); time.Sleep(time.Millisecond); p.Close() }
+		holds := func(p *mqtttest.Peer) { accept(p, connack311); time.Sleep(20 * time.Second); p.Close() }
+		s.scenes = []func(*mqtttest.Peer){flap, flap, flap, flap, holds, flap, func(p *mqtttest.Peer) { accept(p, connack311); p.Drain() }}
+		l, err := Open(t.Context(), s.config(j))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		ms := time.Millisecond
+		want := []time.Duration{51 * ms, 101 * ms, 201 * ms, 401 * ms, 20*time.Second + 50*ms, 101 * ms}
+		for i, w := range want {
+			if i+1 >= len(s.dials) {
+				t.Fatalf("%d attempts, want %d", len(s.dials), len(want)+1)
+			}
+			if d := s.dials[i+1].Sub(s.dials[i]); d != w {
+				t.Errorf("attempt %d after %s, want %s", i+1, d, w)
+			}
+		}
+		l.Close()
+	})
+}

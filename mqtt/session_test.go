@@ -172,6 +172,12 @@ func TestResumeQuota(t *testing.T) {
 	peer.Expect(dup(1))
 	peer.Expect(dup(2))
 	for id := 1; id <= 4; id++ {
+		out := c.conn.Begin()
+		left := len(c.session.pending)
+		c.conn.End(out)
+		if want := max(0, 4-id); left != want {
+			t.Errorf("%d wait for their turn before %d acks, want %d", left, id, want)
+		}
 		if n, err := c.PublishN(tmpl, 1, 0, nil); n != 0 || err != nil {
 			t.Fatalf("%d new messages before %d acks, %v", n, id, err)
 		}
