@@ -110,7 +110,7 @@ func (a *app) calibrate(c *cobra.Command, args []string) error {
 	now := time.Now().UTC()
 	r.Run.Finished = &now
 	if !s["no-save"].on() {
-		a.saveCalibration(r)
+		a.saveCalibration(r, len(o.Settings) > 0)
 	}
 	bad = outs.finish(a.Stdout, func(w io.Writer, format string) error { return report.Write(w, format, r) })
 	return append(bad, calibrateVerdict(r.Calibration, s["strict"].on())...).inOrder().err()
@@ -155,8 +155,11 @@ func calibrateOptions(c *cobra.Command, s settings, env result.Environment, bad 
 	return o
 }
 
-// wipe empties a line of a terminal.
-const wipe = "\r\x1b[K"
+// wipe empties a line of a terminal; progressWidth is what fits into one.
+const (
+	wipe          = "\r\x1b[K"
+	progressWidth = 79
+)
 
 // loadAverage is that of the last minute, nil where it is not known.
 func loadAverage() *float64 {
@@ -172,7 +175,7 @@ func loadAverage() *float64 {
 // watches a terminal.
 func (a *app) calibrateProgress() func(string) {
 	if a.isTerminal(a.Stderr) {
-		return func(what string) { a.print(wipe + clean(what)) }
+		return func(what string) { a.print(wipe + clean(what[:min(len(what), progressWidth)])) }
 	}
 	var last time.Time
 	return func(what string) {

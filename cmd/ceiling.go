@@ -19,11 +19,16 @@ func (a *app) calibrationPath() string {
 	return filepath.Join(dir, "mqttload", "calibration.json")
 }
 
-// saveCalibration keeps r. That it cannot is no fault: the result stands.
-func (a *app) saveCalibration(r *result.Report) {
+// saveCalibration keeps r, unless it is of a part of the cases and one of this
+// machine is kept already. That it cannot is no fault: the result stands.
+func (a *app) saveCalibration(r *result.Report, part bool) {
 	path := a.calibrationPath()
 	if path == "" {
 		a.warn("note: there is no cache directory to keep the calibration in")
+		return
+	}
+	if old, err := result.Read(path); part && err == nil && result.CheckCalibration(old, r) == nil {
+		a.warn("note: the calibration that was kept before stays: this one is of a part of its cases")
 		return
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o755)

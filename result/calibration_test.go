@@ -3,6 +3,7 @@ package result
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -87,6 +88,16 @@ func TestCeilings(t *testing.T) {
 		if k != nil && (math.Abs(1e9/k.MessagesPerSec-c.ns) > 1e-6 || math.Abs(k.Share-rate*c.ns/1e9) > 1e-9 || k.Calibration != "cal") {
 			t.Errorf("%+v: ceiling %+v, want %v ns", c, k, c.ns)
 		}
+	}
+}
+
+// What a small payload costs says nothing about a large one.
+func TestCeilingOfSmallPayloadsAlone(t *testing.T) {
+	cal, rate := calibrated(), 1.0
+	cal.Cases = slices.DeleteFunc(cal.Cases, func(c Case) bool { return c.param("payload") != "10" })
+	r := &Report{Cases: []Case{{Params: []Param{{"qos", "1"}, {"payload", "1024"}}, Summary: Summary{MessagesPerSec: &rate}}}}
+	if AddCeilings(cal, r); r.Cases[0].Ceiling != nil {
+		t.Errorf("ceiling %+v", r.Cases[0].Ceiling)
 	}
 }
 

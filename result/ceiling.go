@@ -95,6 +95,9 @@ func (c *Case) param(key string) string {
 	return c.Params[i].Value
 }
 
+// leastScaled is the smallest payload whose cost is mostly that of its bytes.
+const leastScaled = 1024
+
 // point is the cost of a message at one payload.
 type point struct{ bytes, ns float64 }
 
@@ -113,6 +116,8 @@ func ceilingOf(cal *Report, c *Case, place string) float64 {
 	}
 	last := ps[len(ps)-1]
 	switch at := slices.IndexFunc(ps, func(p point) bool { return p.bytes >= bytes }); {
+	case at < 0 && last.bytes < leastScaled:
+		return 0
 	case at < 0:
 		return 1e9 / (last.ns * bytes / last.bytes)
 	case at == 0:
