@@ -14,6 +14,7 @@ import (
 type flow struct {
 	pub      *publisher
 	index    uint64 // among the publisher's flows
+	stride   uint64 // how many there are of them
 	number   uint32 // in stamps
 	topic    []byte
 	stamp    stamp
@@ -39,6 +40,11 @@ type receipt struct {
 	index  int32 // among the flow's receipts
 	ledger ledger
 	batch  uint64 // of the inbox, when it was last touched
+	// What the short way of deliver needs.
+	next    uint64  // stamp of the ledger's next number
+	bound   uint64  // what is below has been sent
+	content []byte  // of every message
+	ring    []int64 // send times by place, nil in an open loop
 	// total is what its measured iterations have come to.
 	total receiptTotal
 
@@ -61,15 +67,14 @@ func (r *receipt) dead() bool { return r.high.Load() == gone }
 
 // sentOf is how many messages of the flow are among the publisher's first k.
 func (f *flow) sentOf(k uint64) uint64 {
-	t := uint64(len(f.pub.flows))
-	if t == 1 {
+	if f.stride == 1 {
 		return k
 	}
-	return (k + t - 1 - f.index) / t
+	return (k + f.stride - 1 - f.index) / f.stride
 }
 
 // place is the number among the publisher's messages of the flow's number seq.
-func (f *flow) place(seq uint64) uint64 { return seq*uint64(len(f.pub.flows)) + f.index }
+func (f *flow) place(seq uint64) uint64 { return seq*f.stride + f.index }
 
 // reached is one above the highest number that every receiver has got, as far
 // as the window is concerned. While the slowest stands nothing else is looked
@@ -151,6 +156,7 @@ func (f *flow) begin() {
 		}
 		r.ledger.begin(f.seq)
 		r.ledger.measured = f.firstMeasured()
+		r.bound = 0
 		r.in.shard.mu.Unlock()
 	}
 }

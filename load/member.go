@@ -23,6 +23,7 @@ func (m *member) BatchStart() {
 	m.shard.mu.Lock()
 	if m.sub != nil {
 		m.sub.serial++
+		m.sub.last = nil
 		m.sub.touched = m.sub.touched[:0]
 	}
 }

@@ -137,7 +137,7 @@ func (s *session) planFlows(topics []string) error {
 		for _, p := range s.publishers[first : first+l.Publishers] {
 			f := &flow{
 				pub: p, index: uint64(len(p.flows)), number: uint32(len(s.flows)), topic: []byte(topic),
-				stamp: newStamp(tag, uint32(len(s.flows))),
+				stamp: newStamp(tag, uint32(len(s.flows))), stride: uint64(max(l.TopicsPerPublisher, 1)),
 			}
 			p.flows = append(p.flows, f)
 			p.turn = p.flows[0]
@@ -202,8 +202,13 @@ func (s *session) receive(in *inbox, flows []*flow) {
 		in.topics = make(map[string][]*receipt)
 	}
 	for _, f := range flows {
-		r := &receipt{flow: f, in: in, index: int32(len(f.receipts)), ledger: newLedger(s.Load.Inflight)}
+		// As many numbers are remembered as send times.
+		r := &receipt{flow: f, in: in, index: int32(len(f.receipts)), ledger: newLedger(max(s.Load.Inflight, s.ringSize()/4))}
 		r.ledger.unordered = in.members.Load() > 1
+		r.content = s.payload
+		if s.open == nil {
+			r.ring = f.pub.sentAt
+		}
 		f.receipts = append(f.receipts, r)
 		in.receipts[f.number-in.base] = r
 		if in.topics != nil {

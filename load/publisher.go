@@ -318,14 +318,24 @@ func (p *publisher) completed() (n int64) {
 	return int64(p.sent.Load() - p.first)
 }
 
+// Between the members of a shared group one message may be long overtaken: a
+// publisher to it remembers so many windows, up to so many send times.
+const (
+	sharedWindows = 64
+	sharedRing    = 1 << 16
+)
+
 // ringSize is how many send times a publisher remembers: of twice the window,
 // so that a delivery within it finds its own.
 func (s *session) ringSize() int {
 	if s.open != nil {
 		return s.open.ringSize
 	}
-	ring := 1
-	for ring < 2*s.Load.Inflight {
+	least, ring := 2*s.Load.Inflight, 1
+	if s.Load.Share != "" {
+		least = max(least, min(sharedWindows*s.Load.Inflight, sharedRing))
+	}
+	for ring < least {
 		ring *= 2
 	}
 	return ring

@@ -15,6 +15,7 @@ type schedule struct {
 	segments []segment
 	duration int64 // ns
 	total    uint64
+	period   float64   // ns between two messages of a single constant rate, else 0
 	arrivals []float64 // Poisson: the arrival before every block of messages
 	seed     uint64
 }
@@ -62,6 +63,9 @@ func newSchedule(stages []scenarios.Stage, arrival scenarios.Arrival, seed uint6
 		s.arrive(count)
 	} else {
 		s.total = uint64(math.Ceil(count))
+		if len(s.segments) == 1 && s.segments[0].slope == 0 {
+			s.period = 1e9 / s.segments[0].rate
+		}
 	}
 	// Rounding may put the last one on the end, which belongs to it no more.
 	for s.total > 0 && s.at(s.total-1) >= s.duration {
@@ -98,6 +102,9 @@ func (s *schedule) gap(n uint64) float64 {
 
 // at returns when message n is due, in nanoseconds since the schedule's start.
 func (s *schedule) at(n uint64) int64 {
+	if s.period != 0 {
+		return int64(float64(n)*s.period + 0.5)
+	}
 	count := float64(n)
 	if s.arrivals != nil {
 		count = s.arrivals[n/arrivalBlock]

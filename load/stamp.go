@@ -40,10 +40,11 @@ func newStamp(tag uint64, stream uint32) stamp {
 	return stamp(tag<<(seqBits+streamBits) | uint64(stream)<<seqBits)
 }
 
+// of is the stamp of sequence number seq.
+func (s stamp) of(seq uint64) uint64 { return uint64(s) | seq&(1<<seqBits-1) }
+
 // put writes the stamp of sequence number seq over p's first bytes.
-func (s stamp) put(p []byte, seq uint64) {
-	binary.BigEndian.PutUint64(p, uint64(s)|seq&(1<<seqBits-1))
-}
+func (s stamp) put(p []byte, seq uint64) { binary.BigEndian.PutUint64(p, s.of(seq)) }
 
 // streamOf is the stream number in the stamp v.
 func streamOf(v uint64) uint32 { return uint32(v>>seqBits) & (maxStreams - 1) }

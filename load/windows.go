@@ -168,6 +168,7 @@ func (w *windows) measure() {
 	w.before, w.index = w.usage(), 0
 	w.done, w.from = w.totals(w.publishers), w.x.clock()
 	w.seen, w.base = w.done, w.done
+	w.period.begun, w.period.start = true, w.from
 }
 
 // until waits; false means that ctx has ended before.
