@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/preflight"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -133,13 +134,13 @@ func TestDescriptors(t *testing.T) {
 		t.Errorf("descriptors with the embedded broker %d", got)
 	}
 	var bad faults
-	checkDescriptors(cases, true, 2000+spareDescriptors, &bad)
-	checkDescriptors(cases, true, 0, &bad)
+	checkHost(cases, true, preflight.Host{Soft: 2000 + spareDescriptors}, &bad)
+	checkHost(cases, true, preflight.Host{}, &bad)
 	if len(bad) != 0 {
 		t.Errorf("enough is not enough: %v", bad)
 	}
-	checkDescriptors(cases, true, 1024, &bad)
-	if len(bad) != 1 || bad[0].code != exitUsage || !strings.Contains(bad[0].msg, "2,064 open files and the limit is 1,024") {
+	checkHost(cases, true, preflight.Host{Soft: 1024, Hard: 4096}, &bad)
+	if len(bad) != 1 || bad[0].code != exitUsage || !strings.Contains(bad[0].msg, "need ~2,064 descriptors, limit 1,024 (hard 4,096)") {
 		t.Errorf("got %v", bad)
 	}
 }

@@ -50,6 +50,13 @@ var fakes = map[string]func(published func()) *mqtttest.Fake{
 	"refusing": func(func()) *mqtttest.Fake {
 		return &mqtttest.Fake{Connack: packet.Connack{Code: packet.ReasonNotAuthorized}}
 	},
+	// qos1 and tiny allow less than the protocol does.
+	"qos1": func(func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Connack: packet.Connack{Properties: packet.Properties{MaximumQoS: new(byte(1))}}}
+	},
+	"tiny": func(func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Connack: packet.Connack{Properties: packet.Properties{MaximumPacketSize: new(uint32(100))}}}
+	},
 	"hanging-up": func(func()) *mqtttest.Fake {
 		return &mqtttest.Fake{Hangup: func(n int) bool { return n == 250 }}
 	},

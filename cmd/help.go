@@ -43,7 +43,7 @@ func (a *app) help(c *cobra.Command, _ []string) {
 	if c.Name() == "run" {
 		b.WriteString("\n" + runHelpTail)
 	}
-	if slices.Contains([]string{"mqttload", "run", "conn", "pub", "sub", "compare-reports", "audit"}, c.Name()) {
+	if slices.Contains([]string{"mqttload", "run", "conn", "pub", "sub", "compare-reports", "audit", "check"}, c.Name()) {
 		b.WriteString("\n" + exitCodesHelp)
 	}
 	_, _ = io.WriteString(c.OutOrStdout(), b.String())
@@ -52,7 +52,7 @@ func (a *app) help(c *cobra.Command, _ []string) {
 // helpGroups are the commands whose flags are shown by groups.
 var helpGroups = map[string][]flagGroup{
 	"run": runFlags, "conn": connFlags, "pub": pubFlags, "sub": subFlags, "broker": brokerFlags, "compare-reports": compareFlags, "report": reportFlags, "audit": auditFlags,
-	"calibrate": calibrateFlags,
+	"calibrate": calibrateFlags, "check": checkFlags,
 }
 
 const runHelpTail = `Values come from, first to last: flag, environment (--client-id is

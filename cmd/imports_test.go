@@ -23,7 +23,8 @@ var allowed = map[string]string{
 	"internal/calibrate": "load broker mqtt mqtt/packet scenarios tlsconf result internal/pace internal/wire internal/mqtttest",
 	"report":             "result",
 	"internal/fleet":     "load scenarios result",
-	"cmd":                "mqtt mqtt/packet tlsconf scenarios load result report broker internal/fleet internal/calibrate",
+	"internal/preflight": "load scenarios mqtt mqtt/packet tlsconf result",
+	"cmd":                "mqtt mqtt/packet tlsconf scenarios load result report broker internal/fleet internal/calibrate internal/preflight",
 }
 
 // only says which folders may use a package from outside.

@@ -122,7 +122,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(a.help)
 	root.SetUsageFunc(func(c *cobra.Command) error { a.help(c, nil); return nil })
-	root.AddCommand(a.runCommand(), a.connCommand(), a.pubCommand(), a.subCommand(), a.compareCommand(), a.reportCommand(), a.auditCommand(), a.brokerCommand(), a.scenariosCommand(), a.versionCommand(),
+	root.AddCommand(a.runCommand(), a.checkCommand(), a.connCommand(), a.pubCommand(), a.subCommand(), a.compareCommand(), a.reportCommand(), a.auditCommand(), a.brokerCommand(), a.scenariosCommand(), a.versionCommand(),
 		a.calibrateCommand(), a.calibratePeerCommand())
 	shellCompletion(root)
 	root.SetHelpCommand(helpCommand(root))

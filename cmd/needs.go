@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/internal/preflight"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -71,12 +71,25 @@ func descriptors(cases []scenarios.Case, embedded bool) uint64 {
 	return uint64(most) + spareDescriptors
 }
 
-// checkDescriptors refuses a run that would end in "too many open files".
-func checkDescriptors(cases []scenarios.Case, embedded bool, limit uint64, bad *faults) {
-	if need := descriptors(cases, embedded); limit > 0 && need > limit {
-		bad.usage("raise the limit with ulimit -n, or ask for fewer --pairs, --publishers or --subscribers", "this needs %s open files and the limit is %s",
-			result.FormatInt(int64(need)), result.FormatInt(int64(limit)))
+// checkHost refuses a run that would end in "too many open files" or "cannot
+// assign requested address", and returns what is worth a warning.
+func checkHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *faults) (warnings []preflight.Line) {
+	for _, l := range h.Check(cases, descriptors(cases, embedded)) {
+		switch l.Status {
+		case preflight.Fail:
+			bad.usage(l.Hint, "%s", l.Message)
+		case preflight.Warn:
+			warnings = append(warnings, l)
+		}
 	}
+	return warnings
+}
+
+// thisHost is what this machine allows, with its limit of open files raised.
+func thisHost() preflight.Host {
+	h := preflight.ThisHost()
+	h.Soft, h.Hard = raiseNoFile(), hardNoFile()
+	return h
 }
 
 // checkMemory refuses a run that would end in the machine's memory being used

@@ -20,3 +20,12 @@ func raiseNoFile() uint64 {
 	}
 	return uint64(l.Cur)
 }
+
+// hardNoFile is the most that the limit can be raised to; 0 when not known.
+func hardNoFile() uint64 {
+	var l syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
+		return 0
+	}
+	return uint64(l.Max)
+}

@@ -53,7 +53,7 @@ func TestScripts(t *testing.T) {
 			"exit": exitCode, "start": start, "await": await, "signal": sendSignal, "exits": exits,
 			"report": checkReport, "closedport": closedPort, "once": once,
 			"fake": fake, "awaitpublish": awaitPublish, "samerun": sameRun, "nocanary": noCanary,
-			"certs": certs, "address": address,
+			"certs": certs, "address": address, "expired": expired,
 			"synth": synth, "scale": scale, "truncated": truncated, "bomb": bomb, "huge": huge,
 			"encoded": encoded, "mkfifo": mkfifo,
 		},

@@ -126,3 +126,11 @@ func (d *Dialer) fault(err error) error {
 	}
 	return &connectError{d.URL.String(), d.conf != nil, err}
 }
+
+// connectTimeout bounds the making of one connection, all legs together.
+func connectTimeout(c *scenarios.Case) time.Duration {
+	if d := c.Target.ConnectTimeout; d > 0 {
+		return d
+	}
+	return 10 * time.Second
+}

@@ -111,11 +111,7 @@ func interrupted(ctx context.Context, err error) bool {
 
 // join connects one member and subscribes it.
 func (s *session) join(ctx context.Context, i int, m *member) error {
-	timeout := s.Target.ConnectTimeout
-	if timeout <= 0 {
-		timeout = 10 * time.Second
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout(s.Case), errConnectTimeout)
 	defer cancel()
 	d := s.routes.Dialer(i)
 	client, err := s.connect(ctx, d, s.clientConfig(i, m, d))

@@ -1,0 +1,186 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mqttload/mqttload/internal/preflight"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// checkFlags are run's, but for what judges results and writes them.
+var checkFlags = append(withoutGroups(runFlags, "Judging", "Output"), flagGroup{"Output", []flagSpec{
+	{name: "format", tool: true, help: "`FORMAT` on stdout: console or json (default console)"},
+	{name: "seed", tool: true, help: "`N` from which the run id is made (default at random)"},
+	{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},
+}})
+
+func withoutGroups(groups []flagGroup, titles ...string) []flagGroup {
+	return slices.DeleteFunc(slices.Clone(groups), func(g flagGroup) bool {
+		return slices.ContainsFunc(titles, func(t string) bool { return strings.HasPrefix(g.title, t) })
+	})
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "check [SCENARIO] [flags]", Short: "Check host and broker before a run",
+		Long: "Check takes what run takes and finds out, with a handful of packets, what would\n" +
+			"keep that run from being one: limits of this host, a broker that cannot be\n" +
+			"reached, trusted or logged in to, messages that do not come back, and cases that\n" +
+			"the broker's limits rule out.",
+		Example: "  mqttload check qos-payload --url mqtts://broker --cafile ca.pem",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return stray(c, args[1])
+			}
+			return nil
+		},
+		ValidArgsFunction: completeScenario,
+	}
+	define(c, checkFlags)
+	completeFlags(c)
+	c.RunE = func(c *cobra.Command, args []string) error { return a.check(c, args) }
+	return c
+}
+
+// checkSchema names the form of check's JSON.
+const checkSchema = "mqttload.check/1"
+
+// checked is what check prints.
+type checked struct {
+	Schema   string `json:"schema"`
+	ExitCode int    `json:"exit_code"`
+	preflight.Checklist
+}
+
+func (a *app) check(c *cobra.Command, args []string) error {
+	s, bad := a.gather(c, checkFlags)
+	render, ok := map[string]func(checked) string{"console": checked.console, "json": checked.json}[cmp.Or(s["format"].value(), "console")]
+	if !ok {
+		bad.usage("", "%s %s: the formats of check are console and json", s["format"].place, printable(s["format"].value()))
+	}
+	seed := readSeed(s, &bad)
+	sc := openScenario(args, &bad)
+	if sc == nil {
+		return bad.err()
+	}
+	a.override(sc, s, &bad)
+	cases, err := sc.Cases()
+	if err != nil {
+		return append(bad, asFaults(err, exitUsage)...)
+	}
+	bad = append(bad, aim(cases)...)
+	if len(bad) > 0 {
+		return bad
+	}
+	a.warnScenario(sc)
+	list, err := a.preflight(c.Context(), cases, runID(seed))
+	if err != nil {
+		return err
+	}
+	out := checked{checkSchema, exitOf(list.Lines), list}
+	if _, err := io.WriteString(a.Stdout, render(out)); err != nil {
+		return stdoutError(err)
+	}
+	if out.ExitCode != exitOK {
+		return fault{code: out.ExitCode} // its words are on the list
+	}
+	return nil
+}
+
+// preflight checks this host, and where it will do the broker.
+func (a *app) preflight(ctx context.Context, cases []scenarios.Case, runID string) (preflight.Checklist, error) {
+	inside := embedded(cases)
+	lines := thisHost().Check(cases, descriptors(cases, inside))
+	if exitOf(lines) != exitOK {
+		return preflight.Checklist{Lines: lines, Cells: preflight.NoCells(cases, "this host cannot run them")}, nil
+	}
+	ctx, stop := a.interruptible(ctx, func() {})
+	defer stop()
+	if inside {
+		b, err := startEmbedded(cases)
+		if err != nil {
+			return preflight.Checklist{}, fault{exitInternal, err.Error(), ""}
+		}
+		defer b.Close()
+	}
+	list := preflight.Brokers(ctx, cases, preflight.Options{RunID: runID})
+	if context.Cause(ctx) == errInterrupted {
+		return list, fault{exitInterrupted, "interrupted", ""}
+	}
+	list.Lines = slices.Concat(lines, list.Lines)
+	return list, nil
+}
+
+// exitOf is the exit code of a list of checks.
+func exitOf(lines []preflight.Line) int {
+	codes := map[preflight.Cause]int{
+		preflight.Here: exitUsage, preflight.Unreachable: exitUnreachable,
+		preflight.Incomplete: exitIncomplete, preflight.Delivery: exitDelivery,
+	}
+	var bad faults
+	for _, l := range lines {
+		if l.Status == preflight.Fail {
+			bad = append(bad, fault{code: codes[l.Cause]})
+		}
+	}
+	if len(bad) == 0 {
+		return exitOK
+	}
+	return bad.inOrder()[0].code
+}
+
+func (c checked) json() string {
+	b, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return "" // it holds nothing that cannot be marshalled
+	}
+	return string(b) + "\n"
+}
+
+func (c checked) console() string {
+	var b strings.Builder
+	for i, l := range c.Lines {
+		if i == 0 || l.Target != c.Lines[i-1].Target {
+			fmt.Fprintln(&b, clean(cmp.Or(l.Target, "this run, from this host")))
+		}
+		fmt.Fprintf(&b, "  %-4s  %-15s %s\n", l.Status, l.Check, clean(l.Message))
+		if l.Hint != "" {
+			fmt.Fprintf(&b, "        %-15s hint: %s\n", "", clean(l.Hint))
+		}
+	}
+	for _, one := range cannotRun(c.Cells) {
+		fmt.Fprintln(&b, clean(one))
+	}
+	return b.String()
+}
+
+// cannotRun names the cases that cannot run, a line for each reason.
+func cannotRun(cells []preflight.Cell) []string {
+	ids := map[string][]string{}
+	var reasons, lines []string
+	for _, c := range cells {
+		if c.Runs {
+			continue
+		}
+		if ids[c.Reason] == nil {
+			reasons = append(reasons, c.Reason)
+		}
+		ids[c.Reason] = append(ids[c.Reason], c.ID)
+	}
+	for _, reason := range reasons {
+		which := strings.Join(ids[reason], ", ")
+		if n := len(ids[reason]); n == len(cells) && n > 1 {
+			which = "any case"
+		}
+		lines = append(lines, fmt.Sprintf("cannot run %s: %s", which, reason))
+	}
+	return lines
+}

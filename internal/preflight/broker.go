@@ -1,0 +1,219 @@
+package preflight
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/scenarios"
+	"github.com/mqttload/mqttload/tlsconf"
+)
+
+// fewDays is how soon a certificate's end is worth a warning.
+const fewDays = 14
+
+// probe connects as the first client would, and disconnects. The error is why
+// not even a byte stream came about.
+func (r *route) probe(ctx context.Context) error {
+	p := load.NewRoutes(r.lead(), r.Open).Probe(r.index, r.RunID)
+	nc, err := r.dial(ctx, p)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := p.Bound(ctx)
+	defer cancel()
+	inbox := make(inbox, 16)
+	cfg := p.Config
+	cfg.Dial = func(context.Context) (net.Conn, error) { return nc, nil }
+	cfg.Handler = inbox.handler()
+	client, err := mqtt.Connect(ctx, cfg)
+	if err != nil {
+		_, err = p.Fault(err)
+		r.unreachable("connect", connectHint(err), err)
+		return nil
+	}
+	defer client.Close()
+	_, connack := client.Timing()
+	r.ok("connect", "MQTT %s accepted in %s", r.lead().Protocol, took(connack))
+	r.limits(client)
+	r.cells(client, p)
+	if !r.Short {
+		r.exchange(client, p, inbox)
+	}
+	_ = client.Disconnect(ctx, packet.ReasonSuccess)
+	return nil
+}
+
+// dial opens the byte stream and reports its legs.
+func (r *route) dial(ctx context.Context, p *load.Probe) (net.Conn, error) {
+	ctx, cancel := p.Bound(ctx)
+	defer cancel()
+	nc, err := p.Dial(ctx)
+	leg := ""
+	if err != nil {
+		leg, err = p.Fault(err)
+	}
+	if r.first {
+		r.legs(p.Legs, leg)
+	}
+	if err != nil {
+		r.unreachable(leg, dialHint(leg, err), err)
+		return nil, err
+	}
+	if tc, ok := nc.(*tls.Conn); ok && r.first {
+		r.certificate(tc.ConnectionState(), p.Legs.TLS)
+	}
+	return nc, nil
+}
+
+// legs reports the legs that were passed before the one that failed, if any.
+func (r *route) legs(l load.Legs, failed string) {
+	if l.DNS > 0 && failed != "dns" {
+		r.ok("dns", "resolved in %s", took(l.DNS))
+	}
+	if failed != "dns" && failed != "tcp" {
+		r.ok("tcp", "connected in %s", took(l.TCP))
+	}
+}
+
+func dialHint(leg string, err error) string {
+	switch {
+	case leg == "dns":
+		return "check the name after --url or --host"
+	case leg == "tls":
+		return "" // its explanation names the remedy
+	case strings.Contains(err.Error(), "connection refused"):
+		return "nothing listens there: check --url, or start the broker"
+	}
+	return "check --url and the network; --connect-timeout sets how long to wait"
+}
+
+func connectHint(err error) string {
+	var refused *mqtt.RefusedError
+	switch {
+	case errors.As(err, &refused) && refused.MayPass():
+		return "the broker is busy or limits connections: try again later"
+	case errors.As(err, &refused):
+		return "check --username, --password-file, --client-id and --protocol against what the broker allows"
+	}
+	return ""
+}
+
+// certificate reports what TLS agreed on and how long the server's chain is valid.
+func (r *route) certificate(cs tls.ConnectionState, handshake time.Duration) {
+	version, cipher, curve, _ := tlsconf.State(cs)
+	agreed := strings.Join(without("", version, cipher, curve), ", ")
+	r.ok("tls", "%s in %s", agreed, took(handshake))
+	chain := cs.PeerCertificates
+	if len(chain) == 0 {
+		return
+	}
+	end := chain[0].NotAfter
+	for _, c := range chain[1:] {
+		if c.NotAfter.Before(end) {
+			end = c.NotAfter
+		}
+	}
+	days := int(time.Until(end).Hours() / 24)
+	msg := fmt.Sprintf("%q, %s in the chain, valid until %s, %s left", chain[0].Subject.CommonName, count(len(chain), "certificate"),
+		end.UTC().Format(time.DateOnly), count(days, "day"))
+	switch {
+	case r.lead().TLS.Insecure:
+		r.add("certificate", Warn, None, "leave --insecure out and give the CA with --cafile", "%s, not verified", msg)
+	case days < fewDays:
+		r.add("certificate", Warn, None, "renew the broker's certificate", "%s", msg)
+	default:
+		r.ok("certificate", "%s", msg)
+	}
+}
+
+func without(what string, list ...string) (kept []string) {
+	for _, s := range list {
+		if s != what {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// limits reports what the CONNACK allows. An absent property is its default.
+// [MQTT5 3.2.2.3]
+func (r *route) limits(c *mqtt.Client) {
+	if r.lead().Protocol != packet.V5 {
+		r.ok("limits", "MQTT %s has no way to tell them", r.lead().Protocol)
+		return
+	}
+	p := &c.Connack().Properties
+	yes := func(b *byte) string {
+		if b != nil && *b == 0 {
+			return "no"
+		}
+		return "yes"
+	}
+	size, keepAlive := "any", "as asked"
+	if m := p.MaximumPacketSize; m != nil {
+		size = fmtInt(int(*m)) + " B"
+	}
+	if k := p.ServerKeepAlive; k != nil {
+		keepAlive = (time.Duration(*k) * time.Second).String()
+	}
+	r.ok("limits", "Maximum QoS %d, Receive Maximum %s, Maximum Packet Size %s, Topic Alias Maximum %s, Server Keep Alive %s, retain %s, wildcard subscriptions %s, shared %s, identifiers %s",
+		orElse(p.MaximumQoS, 2), fmtInt(int(orElse(p.ReceiveMaximum, 65535))), size, fmtInt(int(orElse(p.TopicAliasMaximum, 0))), keepAlive,
+		yes(p.RetainAvailable), yes(p.WildcardSubAvailable), yes(p.SharedSubAvailable), yes(p.SubIDAvailable))
+}
+
+func orElse[T any](v *T, absent T) T {
+	if v == nil {
+		return absent
+	}
+	return *v
+}
+
+// cells rules out the cases that the CONNACK does not allow, and warns of
+// windows that it narrows.
+func (r *route) cells(c *mqtt.Client, p *load.Probe) {
+	narrow := 0
+	r.each(func(i int, k *scenarios.Case) {
+		if err := allowed(c, k, p); err != nil {
+			r.rule(i, err.Error())
+		}
+		if m := c.Connack().Properties.ReceiveMaximum; m != nil && k.QoS > 0 && k.Load.Inflight > int(*m) {
+			narrow = max(narrow, k.Load.Inflight)
+		}
+	})
+	if narrow > 0 {
+		r.add("window", Warn, None, "throughput at QoS 1 and 2 is what this window allows", "--inflight %s is cut to the broker's Receive Maximum of %s",
+			fmtInt(narrow), fmtInt(int(*c.Connack().Properties.ReceiveMaximum)))
+	}
+}
+
+// allowed holds a case's messages and subscriptions to the broker's limits.
+func allowed(c *mqtt.Client, k *scenarios.Case, p *load.Probe) error {
+	limits := &c.Connack().Properties
+	l := &k.Load
+	if l.PublisherClients() > 0 {
+		m, err := p.Message(k)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Template(m); err != nil {
+			return err
+		}
+	}
+	no := func(b *byte) bool { return b != nil && *b == 0 }
+	switch {
+	case l.SubscriberClients() == 0:
+	case l.Share != "" && no(limits.SharedSubAvailable):
+		return errors.New("the broker does not allow shared subscriptions")
+	case strings.ContainsAny(l.Filter, "+#") && no(limits.WildcardSubAvailable):
+		return errors.New("the broker does not allow wildcards in subscriptions")
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package preflight
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// inbox is what the probe's connection was delivered.
+type inbox chan packet.Publish
+
+type inboxHandler struct {
+	mqtt.NopHandler
+	in inbox
+}
+
+func (i inbox) handler() mqtt.Handler { return inboxHandler{in: i} }
+
+// Message keeps a copy; what nobody waits for is dropped.
+func (h inboxHandler) Message(m *packet.Publish) {
+	c := packet.Publish{QoS: m.QoS, Payload: bytes.Clone(m.Payload)}
+	select {
+	case h.in <- c:
+	default:
+	}
+}
+
+// await returns the QoS at which payload arrives; others' messages are passed over.
+func (i inbox) await(ctx context.Context, payload []byte) (qos byte, err error) {
+	for {
+		select {
+		case m := <-i:
+			if bytes.Equal(m.Payload, payload) {
+				return m.QoS, nil
+			}
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// errSilence is why a message is given up.
+var errSilence = errors.New("it did not come back")
+
+// exchange sends one message of each QoS and the largest of the cases, where
+// the shape has somebody to send them and somebody to get them.
+func (r *route) exchange(c *mqtt.Client, p *load.Probe, in inbox) {
+	k := r.lead()
+	if k.Load.PublisherClients() == 0 {
+		return // what listens must not speak
+	}
+	listening := k.Load.SubscriberClients() > 0
+	most := orElse(c.Connack().Properties.MaximumQoS, 2)
+	if listening {
+		granted, ok := r.listen(c, p.Topic(k), most)
+		if !ok {
+			return
+		}
+		most = min(most, granted)
+	}
+	for qos := byte(0); qos <= most; qos++ {
+		token := make([]byte, 16)
+		_, _ = rand.Read(token) // never fails: it ends the program instead
+		m := &packet.Publish{Topic: []byte(p.Topic(k)), Payload: token, QoS: qos}
+		r.send(c, m, in, listening, fmt.Sprintf("qos %d", qos))
+	}
+	r.largest(c, p, in, listening)
+}
+
+// listen subscribes the probe to the topic that it is going to publish to.
+func (r *route) listen(c *mqtt.Client, topic string, qos byte) (granted byte, ok bool) {
+	ctx, cancel := r.patience()
+	defer cancel()
+	codes, err := c.Subscribe(ctx, []packet.Subscription{{Filter: topic, QoS: qos}}, packet.Properties{})
+	if err != nil {
+		r.unreachable("subscribe", "the broker must let these clients subscribe to --topic", err)
+		return 0, false
+	}
+	granted = byte(codes[0])
+	if asked := r.topQoS(); granted < min(asked, qos) {
+		r.add("subscribe", Warn, None, "loss between the broker and the subscriber is legal at QoS 0", "the broker granted QoS %d of %d", granted, qos)
+	}
+	return granted, true
+}
+
+func (r *route) topQoS() (most byte) {
+	r.each(func(_ int, c *scenarios.Case) { most = max(most, c.QoS) })
+	return most
+}
+
+// patience bounds one exchange as an iteration's drain does.
+func (r *route) patience() (context.Context, context.CancelFunc) {
+	d := r.lead().Load.Drain
+	if d <= 0 {
+		d = 5 * time.Second
+	}
+	return context.WithTimeoutCause(context.Background(), d, errSilence)
+}
+
+// send publishes m and waits for what its QoS and shape promise.
+func (r *route) send(c *mqtt.Client, m *packet.Publish, in inbox, listening bool, what string) bool {
+	ctx, cancel := r.patience()
+	defer cancel()
+	start := time.Now()
+	code, err := c.Publish(ctx, m)
+	acked := time.Since(start)
+	switch {
+	case errors.Is(err, errSilence):
+		r.add(what, Fail, Delivery, "", "no acknowledgement within %s", r.lead().Load.Drain)
+		return false
+	case err != nil:
+		r.add(what, Fail, Incomplete, "", "%v", err)
+		return false
+	case code.IsError():
+		r.add(what, Fail, Unreachable, "the broker must let these clients publish to --topic", "publish refused: %s (0x%02X)", code, byte(code))
+		return false
+	case !listening && m.QoS == 0:
+		r.ok(what, "written")
+		return true
+	case !listening:
+		r.ok(what, "acknowledged in %s", took(acked))
+		return true
+	}
+	if _, err := in.await(ctx, m.Payload); err != nil {
+		cause := Incomplete
+		if m.QoS > 0 {
+			cause = Delivery
+		}
+		r.add(what, Fail, cause, "the broker must route --topic back to its subscribers; --drain sets how long to wait", "%v within %s", err, r.lead().Load.Drain)
+		return false
+	}
+	r.ok(what, "there and back in %s", took(time.Since(start)))
+	return true
+}
+
+// largest sends the largest message that the broker's limits let through, at
+// the QoS of its case.
+func (r *route) largest(c *mqtt.Client, p *load.Probe, in inbox, listening bool) {
+	best := -1
+	r.each(func(i int, k *scenarios.Case) {
+		if r.list.Cells[i].Runs && (best < 0 || k.Payload.Max() > r.prober.cases[best].Payload.Max()) {
+			best = i
+		}
+	})
+	if best < 0 {
+		return
+	}
+	k := &r.prober.cases[best]
+	m, err := p.Message(k)
+	if err != nil {
+		r.add("payload", Fail, Incomplete, "", "%v", err)
+		return
+	}
+	m.Topic, m.Retain = []byte(p.Topic(r.lead())), false
+	what := fmt.Sprintf("payload %s B", fmtInt(len(m.Payload)))
+	if !r.send(c, m, in, listening, what) {
+		r.each(func(i int, other *scenarios.Case) {
+			if other.Payload.Max() >= k.Payload.Max() {
+				r.rule(i, fmt.Sprintf("a message of %s B did not get through", fmtInt(len(m.Payload))))
+			}
+		})
+	}
+}

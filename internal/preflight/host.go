@@ -1,0 +1,105 @@
+package preflight
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// Host is what this machine allows; 0 where it is not known.
+type Host struct {
+	Soft, Hard uint64 // limits of open files
+	// FirstPort and LastPort are the range of local ports.
+	FirstPort, LastPort int
+	// Tracked connections of the kernel's packet filter, and how many it takes.
+	Tracked, MaxTracked int
+}
+
+// ThisHost reads what Linux tells; limits of open files are the caller's to add.
+func ThisHost() Host {
+	var h Host
+	if f := strings.Fields(read("/proc/sys/net/ipv4/ip_local_port_range")); len(f) == 2 {
+		h.FirstPort, h.LastPort = number(f[0]), number(f[1])
+	}
+	h.Tracked = number(read("/proc/sys/net/netfilter/nf_conntrack_count"))
+	h.MaxTracked = number(read("/proc/sys/net/netfilter/nf_conntrack_max"))
+	return h
+}
+
+func read(path string) string {
+	b, _ := os.ReadFile(path)
+	return strings.TrimSpace(string(b))
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s)
+	return n
+}
+
+// Check compares the limits with what the cases need: descriptors is the
+// hungriest case's. Nothing is sent.
+func (h Host) Check(cases []scenarios.Case, descriptors uint64) []Line {
+	var lines []Line
+	for _, l := range []*Line{h.files(descriptors), h.ports(cases), h.tracking(cases)} {
+		if l != nil {
+			lines = append(lines, *l)
+		}
+	}
+	return lines
+}
+
+func fmtInt[T int | uint64](n T) string { return result.FormatInt(int64(n)) }
+
+func (h Host) files(need uint64) *Line {
+	switch {
+	case h.Soft == 0:
+		return nil
+	case need > h.Soft:
+		return &Line{Check: "descriptors", Status: Fail, Cause: Here,
+			Message: "need ~" + fmtInt(need) + " descriptors, limit " + fmtInt(h.Soft) + " (hard " + fmtInt(h.Hard) + ")",
+			Hint:    "raise with ulimit -n, or ask for fewer --pairs, --publishers or --subscribers"}
+	}
+	return &Line{Check: "descriptors", Status: OK, Message: "need ~" + fmtInt(need) + ", limit " + fmtInt(h.Soft)}
+}
+
+// ports: the kernel gives every pair of local address and target the whole
+// range. It looks through every second port first: beyond half of them a
+// connection costs several times the CPU.
+func (h Host) ports(cases []scenarios.Case) *Line {
+	have := h.LastPort - h.FirstPort + 1
+	if h.LastPort == 0 {
+		return nil
+	}
+	need := 0
+	for _, c := range cases {
+		pairs := max(1, len(c.Target.URLs)) * max(1, len(c.Target.SourceIPs))
+		need = max(need, (c.Load.Connections()+pairs-1)/pairs)
+	}
+	l := &Line{Check: "ports", Status: OK, Message: "need " + fmtInt(need) + " of " + fmtInt(have) + " local ports per source address and target"}
+	switch {
+	case need > have:
+		l.Status, l.Cause = Fail, Here
+		l.Hint = "give more local addresses with --source-ip or more targets with --url, or widen net.ipv4.ip_local_port_range"
+	case 2*need > have:
+		l.Status, l.Hint = Warn, "beyond half of them connecting gets several times slower: more --source-ip addresses help"
+	}
+	return l
+}
+
+func (h Host) tracking(cases []scenarios.Case) *Line {
+	if h.MaxTracked == 0 {
+		return nil
+	}
+	need, free := 0, h.MaxTracked-h.Tracked
+	for _, c := range cases {
+		need = max(need, c.Load.Connections())
+	}
+	l := &Line{Check: "conntrack", Status: OK, Message: "need " + fmtInt(need) + " of " + fmtInt(free) + " connections that the packet filter can still track"}
+	if need > free {
+		l.Status, l.Hint = Warn, "raise net.netfilter.nf_conntrack_max, or new connections may be dropped"
+	}
+	return l
+}

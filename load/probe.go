@@ -1,0 +1,74 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// A Probe is the first client of a case towards one of its targets, for a check
+// before the run: it connects as that client would, with a session that ends
+// with the connection.
+type Probe struct {
+	*Dialer
+	Config  mqtt.Config // but for Handler
+	session *session
+}
+
+// Probe returns a probe of target i.
+func (r *Routes) Probe(i int, runID string) *Probe {
+	s := &session{caseRun: &caseRun{Case: r.c, routes: r, x: &Executor{cfg: Config{RunID: runID}}}}
+	p := &Probe{Dialer: r.Dialer(i), session: s}
+	p.Config = s.clientConfig(0, nil, p.Dialer)
+	p.Config.Handler, p.Config.CleanStart, p.Config.Properties.SessionExpiry = nil, true, nil
+	return p
+}
+
+// Bound bounds ctx by the connect timeout of the case.
+func (p *Probe) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, connectTimeout(p.routes.c), errConnectTimeout)
+}
+
+// Topic returns the first topic of a case.
+func (p *Probe) Topic(c *scenarios.Case) string {
+	return scenarios.Expand(c.Clients.Topic, p.session.vars(0))
+}
+
+// Message returns the largest message of a case, to its topic.
+func (p *Probe) Message(c *scenarios.Case) (*packet.Publish, error) {
+	payload := c.Payload.Data
+	if n := c.Payload.Max(); len(payload) != n {
+		payload = payloadBytes(scenarios.Payload{Size: n})
+	}
+	m := &packet.Publish{QoS: c.QoS, Retain: c.Clients.Retain, Topic: []byte(p.Topic(c)), Payload: payload}
+	if m.QoS > 0 {
+		m.PacketID = 1
+	}
+	if ups := c.Clients.UserProperties; len(ups) > 0 && c.Protocol == packet.V5 {
+		if err := m.SetProperties(&packet.Properties{UserProperties: ups}); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// Fault says at which leg of dialling err came, "dns", "tcp" or "tls", and
+// explains it in one line; it explains errors of [mqtt.Connect] as well.
+func (p *Probe) Fault(err error) (leg string, explained error) {
+	var dns *net.DNSError
+	var gaveUp *resolveError
+	var te *tlsError
+	switch {
+	case errors.As(err, &dns), errors.As(err, &gaveUp):
+		leg = "dns"
+	case errors.As(err, &te), isAlert(err):
+		leg = "tls"
+	default:
+		leg = "tcp"
+	}
+	return leg, p.fault(err)
+}
