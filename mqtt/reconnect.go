@@ -215,7 +215,11 @@ func (l *Link) up(c *Client) {
 	l.client.Store(c)
 	l.mu.Lock()
 	l.standing, l.since = true, time.Now()
+	stopped := l.stopped != nil
 	l.mu.Unlock()
+	if stopped {
+		c.Abort() // stop has ended the connection before this one
+	}
 	if h, ok := l.handler.(LinkHandler); ok {
 		l.events.Lock()
 		defer l.events.Unlock()
@@ -364,23 +368,12 @@ func (o *outage) retry() (*Client, error) {
 		o.attempts++
 		c, err := o.connect(ctx)
 		if err == nil {
-			o.stopIfClosed(c)
 			return c, nil
 		}
 		last = err
 		if err := o.judge(err); err != nil {
 			return nil, err
 		}
-	}
-}
-
-// stopIfClosed ends a connection that came about while the link was told to end.
-func (o *outage) stopIfClosed(c *Client) {
-	o.mu.Lock()
-	stopped := o.stopped
-	o.mu.Unlock()
-	if stopped != nil {
-		c.Abort()
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -87,6 +86,10 @@ func accept(p *mqtttest.Peer, connack string) {
 	p.ExpectType(packet.CONNECT)
 	p.Send(connack)
 }
+
+// settled lets Open return before a script goes on: a connection that is lost
+// earlier is an error of Open.
+func settled() { time.Sleep(time.Millisecond) }
 
 // TestLink: a connection is lost, made again after waits that double, with the
 // session and the asked keep alive, though the broker had set another; then it
@@ -204,9 +207,9 @@ func TestLinkMQTT5(t *testing.T) {
 // TestLinkEnds: what is not worth another attempt, and says so.
 func TestLinkEnds(t *testing.T) {
 	hold := func(p *mqtttest.Peer) { accept(p, connack5); p.Drain() }
-	closes := func(p *mqtttest.Peer) { accept(p, connack5); p.Close() }
+	closes := func(p *mqtttest.Peer) { accept(p, connack5); settled(); p.Close() }
 	kick := func(bytes string) func(*mqtttest.Peer) {
-		return func(p *mqtttest.Peer) { accept(p, connack5); p.Send(bytes); p.Drain() }
+		return func(p *mqtttest.Peer) { accept(p, connack5); settled(); p.Send(bytes); p.Drain() }
 	}
 	refuse := func(connack string) func(*mqtttest.Peer) {
 		return func(p *mqtttest.Peer) { accept(p, connack); p.Drain() }
@@ -248,7 +251,7 @@ func TestLinkEnds(t *testing.T) {
 				if tt.dials > 0 && len(s.dials) != tt.dials {
 					t.Errorf("%d attempts, want %d", len(s.dials), tt.dials)
 				}
-				if d := time.Since(began); d > cfg.GiveUp {
+				if d := time.Since(began); d > cfg.GiveUp+time.Millisecond {
 					t.Errorf("after %s", d)
 				}
 				if got := errors.Is(l.Err(), ErrTakenOver); got != (name == "taken over") {
@@ -272,7 +275,7 @@ func TestLinkRefer(t *testing.T) {
 			moved, moved, moved, moved, moved, moved,
 		}}
 		near := &theatre{t: t, v: packet.V5, scenes: []func(*mqtttest.Peer){
-			func(p *mqtttest.Peer) { accept(p, connack5); p.Send("e0 07 9c 05 1c 0002 6832"); p.Drain() },
+			func(p *mqtttest.Peer) { accept(p, connack5); settled(); p.Send("e0 07 9c 05 1c 0002 6832"); p.Drain() },
 		}}
 		cfg := near.config(j)
 		var refs []string
@@ -295,7 +298,7 @@ func TestLinkRefer(t *testing.T) {
 // goroutines.
 func TestLinkClosedMeanwhile(t *testing.T) {
 	silent := func(p *mqtttest.Peer) { p.Drain() }
-	closes := func(p *mqtttest.Peer) { accept(p, connack311); p.Close() }
+	closes := func(p *mqtttest.Peer) { accept(p, connack311); settled(); p.Close() }
 	deaf := func(p *mqtttest.Peer) { accept(p, connack311); p.Drain() }
 	for name, tt := range map[string]struct {
 		second func(*mqtttest.Peer)
@@ -308,7 +311,6 @@ func TestLinkClosedMeanwhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, politely := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
-					before := runtime.NumGoroutine()
 					j := new(journal)
 					s := &theatre{t: t, v: packet.V311, scenes: []func(*mqtttest.Peer){closes, tt.second}}
 					if tt.subs != nil {
@@ -316,7 +318,7 @@ func TestLinkClosedMeanwhile(t *testing.T) {
 							accept(p, connack311)
 							p.ExpectType(packet.SUBSCRIBE)
 							p.Send("90 03 0001 00")
-							time.Sleep(time.Millisecond)
+							settled()
 							p.Close()
 						}
 					}
@@ -339,10 +341,7 @@ func TestLinkClosedMeanwhile(t *testing.T) {
 					if !errors.Is(j.err, ErrClosed) {
 						t.Errorf("ended by %v: %s", j.err, j)
 					}
-					synctest.Wait()
-					if n := runtime.NumGoroutine(); n > before {
-						t.Errorf("%d goroutines, %d before", n, before)
-					}
+					// A goroutine left in the bubble fails the test by itself.
 				})
 			}
 		})
@@ -388,7 +387,7 @@ func TestLinkFlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(journal)
 		s := &theatre{t: t, v: packet.V311}
-		flap := func(p *mqtttest.Peer) { accept(p, connack311); time.Sleep(time.Millisecond); p.Close() }
+		flap := func(p *mqtttest.Peer) { accept(p, connack311); settled(); p.Close() }
 		holds := func(p *mqtttest.Peer) { accept(p, connack311); time.Sleep(20 * time.Second); p.Close() }
 		s.scenes = []func(*mqtttest.Peer){flap, flap, flap, flap, holds, flap, func(p *mqtttest.Peer) { accept(p, connack311); p.Drain() }}
 		l, err := Open(t.Context(), s.config(j))
