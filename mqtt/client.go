@@ -5,8 +5,8 @@
 // allocated per message.
 //
 // It is made for measuring: it never resends on a timer [MQTT-4.4.0-1], drops
-// nothing, and tells its [Handler] everything in batches. It does not
-// reconnect by itself.
+// nothing, and tells its [Handler] everything in batches. A [Client] is one
+// connection; a [Session] outlives it, and a [Link] makes it again.
 package mqtt
 
 import (

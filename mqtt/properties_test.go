@@ -1,7 +1,9 @@
 package mqtt
 
 import (
+	"bytes"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -160,6 +162,34 @@ func TestConnectName(t *testing.T) {
 		got, err := cfg.connectPacket()
 		if err != nil || string(got) != string(mqtttest.Hex(t, want)) {
 			t.Errorf("%s: % x, %v", v, got, err)
+		}
+	}
+}
+
+// TestConnectProperties: what CONNECT asks of the broker, a will that waits
+// among it, reaches the wire in its order.
+func TestConnectProperties(t *testing.T) {
+	cfg := Config{
+		Version: packet.V5, ClientID: "c", CleanStart: true,
+		Properties: packet.Properties{RequestProblemInfo: new(byte(0)), RequestResponseInfo: new(byte(1)), UserProperties: []packet.UserProperty{{Name: "n", Value: "v"}}},
+		Will:       &packet.Will{Topic: "w", Payload: []byte("x"), QoS: 1, Properties: packet.Properties{WillDelay: new(uint32(5)), MessageExpiry: new(uint32(9))}},
+	}
+	b, err := cfg.connectPacket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got packet.Connect
+	if err := got.Decode(packet.Frame{First: b[0], Body: b[2:]}); err != nil {
+		t.Fatal(err)
+	}
+	want := packet.Connect{Version: packet.V5, ClientID: "c", CleanStart: true, Properties: cfg.Properties, Will: cfg.Will}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	// Flags: will QoS 1, will, clean start; then 17 00, 19 01, and the will's 18.
+	for _, part := range []string{"04 4d515454 05 0e 0000", "17 00", "19 01", "18 00000005"} {
+		if !bytes.Contains(b, mqtttest.Hex(t, part)) {
+			t.Errorf("% x lacks %s", b, part)
 		}
 	}
 }
