@@ -25,8 +25,9 @@ type echoRun struct {
 }
 
 // rawEcho sends bytes in chunks and reads what comes back, for d after a
-// warm-up. other tells the CPU time of the process at the other end.
-func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), d time.Duration, other func() (time.Duration, error)) (r echoRun, err error) {
+// warm-up, and until there are least bytes. other tells the CPU time of the
+// process at the other end.
+func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), d time.Duration, least int, other func() (time.Duration, error)) (r echoRun, err error) {
 	nc, err := dial(ctx)
 	if err != nil {
 		return r, err
@@ -44,7 +45,7 @@ func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), 
 	}()
 	buf := make([]byte, chunk)
 	read := func(d time.Duration) error {
-		for end := time.Now().Add(d); time.Now().Before(end); r.io.Reads++ {
+		for end := time.Now().Add(d); r.bytes < int64(least) || time.Now().Before(end); r.io.Reads++ {
 			n, err := nc.Read(buf)
 			if err != nil {
 				return err

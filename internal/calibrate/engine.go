@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mqttload/mqttload/load"
@@ -15,9 +16,10 @@ import (
 // Kinds of work, beside result.WorkEngine.
 const (
 	workEcho = "echo"
-	// workRecording is the engine with a payload just too short for a stamp,
-	// and just long enough: what is between them is ledger and latency.
+	// workRecording is the engine at the smallest payload, and workCounting the
+	// same without stamps: what is between them is ledger and latency.
 	workRecording = "recording"
+	workCounting  = "counting"
 )
 
 // place is where the broker and the echo run, and what was measured there. It
@@ -88,15 +90,22 @@ func sound(d result.Delivery) bool {
 // plan makes the cases: the scenario's, then MQTT 5 with the smallest payload
 // over the first transport, and where the broker's cost is apart, recording.
 func (p *place) plan() error {
-	first := string(p.m.transports[0])
-	err := p.add(result.WorkEngine, nil)
-	if err == nil {
-		err = p.add(result.WorkEngine, nil, set("protocol", "5"), set("payload", "10"), set("transport", first))
+	type part struct {
+		work     string
+		settings []Setting
 	}
-	if err == nil && p.peer != nil {
-		err = p.add(workRecording, nil, set("payload", "7,8"), set("qos", "0"), set("transport", first))
+	least := []Setting{set("payload", strconv.Itoa(small)), set("transport", string(p.m.transports[0]))}
+	parts := []part{{result.WorkEngine, nil}, {result.WorkEngine, slices.Concat(least, []Setting{set("protocol", "5")})}}
+	if p.peer != nil {
+		least = append(least, set("qos", "0"))
+		parts = append(parts, part{workRecording, least}, part{workCounting, append(least, set("verify", "off"))})
 	}
-	return err
+	for _, one := range parts {
+		if err := p.add(one.work, nil, one.settings...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add adds the cases of the scenario with the settings, told apart by the work
@@ -203,7 +212,7 @@ func (p *place) echo(c *scenarios.Case, launch int) error {
 	dial := func(ctx context.Context) (net.Conn, error) { return p.ends.dialEcho(ctx, c.Transport, conf) }
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	r, err := rawEcho(ctx, dial, p.m.Time, p.otherCPU)
+	r, err := rawEcho(ctx, dial, p.m.Time, packetSize(c), p.otherCPU)
 	if err != nil {
 		return fmt.Errorf("raw echo over %s: %w", c.Transport, err)
 	}

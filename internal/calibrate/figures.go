@@ -140,7 +140,7 @@ func (p *place) ownFigures(t scenarios.Transport) {
 		}
 		p.m.add(result.Figure{Name: "writes per message", Params: params, Value: result.SpreadOf(k.writes)}, writesGoal)
 	}
-	without, with := p.find(workRecording, t, 7, 0, protocols.v311), p.find(workRecording, t, 8, 0, protocols.v311)
+	without, with := p.find(workCounting, t, small, 0, protocols.v311), p.find(workRecording, t, small, 0, protocols.v311)
 	if without == nil || with == nil {
 		return
 	}
@@ -149,8 +149,7 @@ func (p *place) ownFigures(t scenarios.Transport) {
 		cost = append(cost, with.own[i]-without.own[i])
 	}
 	p.m.add(result.Figure{
-		Name: "ledger and latency per message (8 B stamped less 7 B counted)", Unit: "ns",
-		Params: []result.Param{param(result.ParamPlace, p.name), param("transport", t), param("qos", 0)}, Value: result.SpreadOf(cost),
+		Name: "ledger and latency per message, client", Unit: "ns", Params: p.params(t, 0, small), Value: result.SpreadOf(cost),
 	}, recordGoal)
 }
 
