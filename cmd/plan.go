@@ -191,3 +191,13 @@ func payloadSize(p scenarios.Payload) string {
 	}
 	return result.FormatInt(int64(p.Size)) + " B"
 }
+
+// checkPayloads refuses payloads that the engine does not fill yet.
+func checkPayloads(cases []scenarios.Case, bad *faults) {
+	for _, c := range cases {
+		if c.Payload.Filler(0, 0) != nil {
+			bad.usage("give a size, @FILE or text:", "payload %s is not part of this version", clean(c.Payload.Name))
+			return
+		}
+	}
+}
