@@ -28,9 +28,9 @@ var shrunk = map[string]struct {
 	"publish":      {"--qos 0,1,2 --publishers 3 --messages 20", 3},
 	"connect":      {"--idle 20 --launches 2", 40},
 	// A second of an open loop fits into the window: a busy machine only makes it late.
-	"idle":         {"--idle 5 --rate 60 --duration 1s", 7},
-	"steady":       {"--qos 1 --pairs 2 --rate 60 --duration 1s", 4},
-	"ramp":         {"--pairs 2 --stages 500ms:100,500ms:0", 4},
+	"idle":   {"--idle 5 --rate 60 --duration 1s", 7},
+	"steady": {"--qos 1 --pairs 2 --rate 60 --duration 1s", 4},
+	"ramp":   {"--pairs 2 --stages 500ms:100,500ms:0", 4},
 }
 
 func TestBuiltinsRun(t *testing.T) {
