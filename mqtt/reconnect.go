@@ -160,7 +160,7 @@ func (l *Link) Close() {
 	<-l.done
 }
 
-// Disconnect ends the link by [Client.Disconnect].
+// Disconnect ends the link by [Client.Disconnect]. A handler must not call it.
 func (l *Link) Disconnect(ctx context.Context, code packet.ReasonCode) error {
 	l.mu.Lock()
 	standing := l.standing
@@ -197,21 +197,18 @@ func (l *Link) stop(err error) {
 func (l *Link) connect(ctx context.Context) (*Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.ConnectTimeout, ErrConnectTimeout)
 	defer cancel()
-	c, err := Connect(ctx, l.cfg.Config)
-	if err != nil {
-		return nil, err
-	}
+	return Connect(ctx, l.cfg.Config)
+}
+
+// up is called by Connect before the reader starts: what the next outage uses
+// is settled here.
+func (l *Link) up(c *Client) {
 	// [MQTT-3.1.3-2] The session is found again under the identifier that the
 	// broker has assigned.
 	l.cfg.ClientID = c.ClientID()
 	if l.cfg.Session != nil && l.cfg.Version == packet.V5 {
 		l.cfg.CleanStart = false // from the second time on
 	}
-	return c, nil
-}
-
-// up is called by Connect before the reader starts.
-func (l *Link) up(c *Client) {
 	l.client.Store(c)
 	l.mu.Lock()
 	l.standing, l.since = true, time.Now()
