@@ -90,8 +90,11 @@ func (c *caseRun) openBottleneck(r *result.Case, cpu string) *result.Bottleneck 
 	case buffer >= heldNoticable:
 		return &result.Bottleneck{Kind: "network", Detail: fmt.Sprintf("the write buffer was full %.0f %% of the time; %s", 100*buffer, cpu)}
 	case late:
-		return &result.Bottleneck{Kind: "generator", Detail: fmt.Sprintf("send lag p99 %s; longest GC pause %s; %s",
-			result.FormatNS(float64(lag.P99NS)), result.FormatNS(float64(c.longestPause)), cpu)}
+		detail := fmt.Sprintf("send lag p99 %s; %s", result.FormatNS(float64(lag.P99NS)), cpu)
+		if c.longestPause > 0 {
+			detail += "; longest GC pause " + result.FormatNS(float64(c.longestPause))
+		}
+		return &result.Bottleneck{Kind: "generator", Detail: detail}
 	}
 	return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf("%s messages unsent, %d of %d connections lost; %s",
 		result.FormatInt(r.Delivery.Unsent), r.Clients.Lost, r.Clients.Connected, cpu)}

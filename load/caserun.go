@@ -190,4 +190,4 @@ func (c *caseRun) warn(code, message, hint string) {
 }
 
 // stamped reports whether messages carry a stamp.
-func (c *caseRun) stamped() bool { return len(c.payload) >= stampSize && !c.Load.VerifyOff }
+func (c *caseRun) stamped() bool { return c.Payload.Min() >= stampSize && !c.Load.VerifyOff }

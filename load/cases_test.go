@@ -3,6 +3,9 @@ package load_test
 import (
 	"context"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -379,4 +382,86 @@ func TestInterruptedOpenLoop(t *testing.T) {
 			t.Errorf("%+v %+v", d, r.Warnings)
 		}
 	})
+}
+
+// TestVariedPayloads: messages of differing sizes and contents are known down to
+// the byte, in every model, and a changed byte is found.
+func TestVariedPayloads(t *testing.T) {
+	for _, text := range []string{"uniform:8-300", "normal:200+-40", "mix:10*9,1KiB*1", `template:12345678{"id":%i,"n":%s,"r":%x8}`, "template:12345678 %t"} {
+		payload, err := scenarios.ParsePayload(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for model, change := range map[string]func(*scenarios.Case){"closed": nil, "open": atRate(10_000, 200*time.Millisecond)} {
+			t.Run(text+"/"+model, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					size, spoilt := 0, 0
+					f := &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+						size += len(p.Payload)
+						if n%100 == 99 && len(p.Payload) > 8 {
+							spoilt++
+							p.Payload[8+n%(len(p.Payload)-8)] ^= 0x20
+						}
+						return keep(p)
+					}}
+					r, err := against(t, f, func(c *scenarios.Case) {
+						c.Load.Messages = 2000
+						if change != nil {
+							change(c)
+						}
+						c.Payload, c.Load.Seed = payload, 5
+						c.Load.Topics = 2
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !payload.Verifiable() {
+						spoilt = 0
+					}
+					d, bytes := r.Delivery, int64(0)
+					for _, it := range r.Iterations {
+						bytes += it.Bytes
+					}
+					if d.Delivered != 2000 || d.Corrupted != int64(spoilt) || d.Lost+d.Foreign+d.Duplicated != 0 || bytes != int64(size) {
+						t.Errorf("%d bytes, want %d; %d spoilt: %+v", bytes, size, spoilt, d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCredentials gives each client the identity of its row, in the order of the
+// clients; what the file does not have is as it was.
+func TestCredentials(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "who.csv")
+	if err := os.WriteFile(path, []byte("user,id,password\nu1,first,p1\nu2,second,p2\nu3,third,p3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for clients, want := range map[int]string{1: "first/u1/p1 second/u2/p2", 2: "has 3 rows for 4 clients"} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var seen []string
+			f := &mqtttest.Fake{Seen: func(p *packet.Connect) {
+				mu.Lock()
+				defer mu.Unlock()
+				if w := p.Will; w == nil || w.Topic != "gone/"+p.ClientID {
+					t.Errorf("will %+v", w)
+				}
+				seen = append(seen, p.ClientID+"/"+p.Username+"/"+string(p.Password))
+			}}
+			c := testCase(1, 10, packet.V5)
+			c.Load.Topics, c.Clients.Credentials = clients, path
+			c.Clients.Will = &scenarios.Will{Topic: "gone/%c", Payload: "%u", Delay: time.Second}
+			_, err := run(t.Context(), "r1", func(context.Context, string, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				go f.ServeConn(far)
+				return near, nil
+			}, c)
+			slices.Sort(seen)
+			if got := strings.Join(seen, " "); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, %q", err, got)
+			}
+		})
+	}
 }

@@ -19,7 +19,9 @@ type flow struct {
 	topic    []byte
 	stamp    stamp
 	tmpl     *packet.Template
-	receipts []*receipt // by everybody who must get its messages
+	varied   *varied         // nil where all messages are the same
+	resizer  *packet.Resizer // where messages differ in size
+	receipts []*receipt      // by everybody who must get its messages
 
 	// By the goroutine that pumps.
 	first uint64 // the iteration's first sequence number
@@ -50,6 +52,7 @@ type receipt struct {
 
 	high      atomic.Uint64 // as far as the window may take it for received
 	delivered atomic.Int64  // in this iteration
+	volume    atomic.Int64  // payload bytes of them
 }
 
 // receiptTotal sums up the measured iterations of a receipt.
@@ -151,6 +154,7 @@ func (f *flow) begin() {
 	for _, r := range f.receipts {
 		r.in.shard.mu.Lock()
 		r.delivered.Store(0)
+		r.volume.Store(0)
 		if !r.dead() {
 			r.high.Store(f.seq)
 		}
@@ -171,7 +175,7 @@ func (f *flow) account(d *result.Delivery, it *result.Iteration, measured bool) 
 		l.add(d, sent)
 		it.Received += l.delivered
 		it.Lost += sent - l.delivered
-		it.Bytes += l.delivered * int64(len(f.pub.payload))
+		it.Bytes += l.bytes
 		untimed += l.untimed
 		if measured {
 			r.total.add(&l.counts, sent, l.missed(f.seq))

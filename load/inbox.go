@@ -20,6 +20,7 @@ type inbox struct {
 	topics   map[string][]*receipt // where messages carry no stamp
 	members  atomic.Int32          // connections that stand
 
+	scratch []byte     // to compare with
 	last    *receipt   // of the message before, in this batch
 	serial  uint64     // of the batch
 	touched []*receipt // in this batch
@@ -39,6 +40,7 @@ func (in *inbox) deliver(m *packet.Publish, now int64) {
 		seq := l.next
 		l.next++
 		l.delivered++
+		l.bytes += int64(len(m.Payload))
 		r.next = r.flow.stamp.of(l.next)
 		if r.ring == nil {
 			r.flow.pub.open.time(r, r.flow.place(seq), now)
@@ -85,7 +87,7 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 // expect readies the short way for the next number, which must have been sent.
 func (r *receipt) expect() {
 	r.bound = 0
-	if l := &r.ledger; !l.gaps && l.next >= l.measured {
+	if l := &r.ledger; !l.gaps && l.next >= l.measured && r.flow.varied == nil {
 		r.bound = r.flow.sentOf(r.flow.pub.sent.Load())
 		r.next = r.flow.stamp.of(l.next)
 	}
@@ -114,11 +116,14 @@ func (r *receipt) take(m *packet.Publish, v uint64, now int64) bool {
 	if warm {
 		l.swap()
 	}
-	if len(m.Payload) != len(p.payload) || !bytes.Equal(m.Payload[stampSize:], p.payload[stampSize:]) {
+	if !r.intact(m.Payload, seq) {
 		l.corrupted++
 	}
 	before := l.duplicated
 	first := l.arrive(seq)
+	if first {
+		l.bytes += int64(len(m.Payload))
+	}
 	switch {
 	case first && !warm:
 		r.time(seq, now)
@@ -158,7 +163,7 @@ func (r *receipt) time(seq uint64, now int64) {
 // flows of which not all has come.
 func (in *inbox) count(m *packet.Publish) {
 	rs := in.topics[string(m.Topic)]
-	if len(rs) == 0 || len(m.Payload) != len(rs[0].flow.pub.payload) || m.Retain {
+	if len(rs) == 0 || rs[0].flow.varied == nil && len(m.Payload) != len(rs[0].flow.pub.payload) || m.Retain {
 		in.foreign++
 		return
 	}
@@ -168,7 +173,7 @@ func (in *inbox) count(m *packet.Publish) {
 		if warm {
 			l.swap()
 		}
-		ok := l.count(r.flow.sentOf(r.flow.pub.sent.Load()))
+		ok := l.count(r.flow.sentOf(r.flow.pub.sent.Load()), len(m.Payload))
 		if warm {
 			l.swap()
 		}
@@ -189,6 +194,7 @@ func (in *inbox) tell(now int64) {
 		l := &r.ledger
 		n := l.delivered + l.warm.delivered
 		r.delivered.Store(n)
+		r.volume.Store(l.bytes + l.warm.bytes)
 		if l.unordered {
 			r.high.Store(r.flow.first + uint64(n))
 		} else {

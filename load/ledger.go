@@ -25,6 +25,7 @@ type ledger struct {
 // counts are what a ledger knows of one stretch of a flow.
 type counts struct {
 	delivered, duplicated, flagged, reordered, corrupted, late int64
+	bytes                                                      int64 // of the payloads delivered
 	// untimed were delivered so late that the time of sending is forgotten.
 	untimed int64
 }
@@ -153,10 +154,11 @@ func (l *ledger) arriveAgain(seq uint64) bool {
 // count records a delivery without a stamp: the n-th to come is taken for the
 // n-th sent, so that only totals can be known. It reports false where as many
 // have come as were sent.
-func (l *ledger) count(sent uint64) bool {
+func (l *ledger) count(sent uint64, size int) bool {
 	if l.next < sent {
 		l.next++
 		l.delivered++
+		l.bytes += int64(size)
 		return true
 	}
 	return false

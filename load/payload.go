@@ -1,16 +1,57 @@
 package load
 
-import "github.com/mqttload/mqttload/scenarios"
+import (
+	"bytes"
 
-// payloadBytes makes the payload that every message of a case carries. Its
-// first bytes are the stamp's where it is long enough for one.
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// payloadBytes is the payload that every message of a case carries or, where
+// messages differ, what the largest holds before it is filled in. The first
+// bytes are the stamp's where there is one.
 func payloadBytes(p scenarios.Payload) []byte {
-	if p.Kind != scenarios.PayloadSize {
-		return p.Data
+	if b, ok := p.Fixed(); ok {
+		return b
 	}
-	b := make([]byte, p.Size)
-	for i := range b {
-		b[i] = byte(i)
+	b := make([]byte, p.Max())
+	if f := p.Filler(0, 0); p.Kind != scenarios.PayloadTemplate {
+		f.Fill(b, 0, 0)
 	}
 	return b
+}
+
+// varied is how the messages of a flow differ; nil where they do not.
+type varied struct {
+	filler *scenarios.Filler
+	sized  bool // in size, and otherwise are the beginning of one content
+	opaque bool // by something that only the sender knows
+}
+
+func newVaried(c *scenarios.Case, stream uint32) *varied {
+	f := c.Payload.Filler(c.Load.Seed, uint64(stream))
+	if f == nil {
+		return nil
+	}
+	return &varied{filler: f, sized: c.Payload.Kind != scenarios.PayloadTemplate, opaque: !c.Payload.Verifiable()}
+}
+
+// intact reports whether b is message seq of the flow, behind the stamp.
+func (r *receipt) intact(b []byte, seq uint64) bool {
+	v, want := r.flow.varied, r.flow.pub.payload
+	if v == nil {
+		return len(b) == len(want) && bytes.Equal(b[stampSize:], want[stampSize:])
+	}
+	if len(b) != v.filler.Size(seq) {
+		return false
+	}
+	switch {
+	case v.opaque:
+		return true
+	case !v.sized:
+		in := r.in
+		in.scratch = append(in.scratch[:0], b...)
+		v.filler.Fill(in.scratch, seq, 0)
+		want = in.scratch
+	}
+	return bytes.Equal(b[stampSize:], want[stampSize:len(b)])
 }

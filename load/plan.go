@@ -19,6 +19,12 @@ func (s *session) plan() error {
 	if err := s.planOpen(); err != nil {
 		return err
 	}
+	if path := s.Clients.Credentials; path != "" {
+		var err error
+		if s.credentials, err = readCredentials(path, s.Load.Connections()); err != nil {
+			return err
+		}
+	}
 	speakers := make([]int, s.Load.Topics) // the clients that give topics their variables
 	if s.Load.PublisherClients()+s.Load.SubscriberClients() > 0 {
 		for t, speaker := 0, 0; t < len(speakers); t++ {
@@ -119,6 +125,15 @@ func (s *session) vars(i int) scenarios.Vars {
 	v.U = scenarios.Expand(s.Clients.Username, v)
 	v.C = scenarios.Expand(s.Clients.ClientID, v)
 	v.U = scenarios.Expand(s.Clients.Username, v) // it may hold the client id
+	if s.credentials != nil {
+		c := &s.credentials[i]
+		if c.HasUser {
+			v.U = c.User
+		}
+		if c.ID != "" {
+			v.C = c.ID
+		}
+	}
 	return v
 }
 
@@ -139,6 +154,7 @@ func (s *session) planFlows(topics []string) error {
 				pub: p, index: uint64(len(p.flows)), number: uint32(len(s.flows)), topic: []byte(topic),
 				stamp: newStamp(tag, uint32(len(s.flows))), stride: uint64(max(l.TopicsPerPublisher, 1)),
 			}
+			f.varied = newVaried(s.Case, f.number)
 			p.flows = append(p.flows, f)
 			p.turn = p.flows[0]
 			s.flows = append(s.flows, f)

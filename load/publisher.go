@@ -3,6 +3,7 @@ package load
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/result"
@@ -33,6 +34,7 @@ type publisher struct {
 	state atomic.Int32 // pumpIdle, pumpBusy, pumpAgain
 	it    *iteration   // nil between iterations
 	turn  *flow        // whose messages fill stamps
+	wall  int64        // time of day of what is sent, ns since 1970
 	first uint64       // the iteration's first message
 	seq   uint64       // next to send
 	limit uint64       // the iteration sends up to here
@@ -79,6 +81,9 @@ func newPublisher(s *session, number int) *publisher {
 // fill stamps one copy of the template in the out buffer.
 func (p *publisher) fill(b []byte) {
 	f := p.turn
+	if v := f.varied; v != nil && !v.sized {
+		v.filler.Fill(b, f.seq, p.wall)
+	}
 	if p.stamped {
 		f.stamp.put(b, f.seq)
 		f.seq++
@@ -218,12 +223,19 @@ func (p *publisher) publish(n int, now int64) (sent int, err error) {
 	for i := range uint64(min(n, len(p.sentAt))) {
 		p.sentAt[(p.seq+i)&mask] = now
 	}
-	if len(p.flows) == 1 {
+	if p.turn.varied != nil {
+		p.wall = time.Now().UnixNano()
+	}
+	if len(p.flows) == 1 && p.turn.resizer == nil {
 		return p.client.PublishN(p.turn.tmpl, n, stamp, p.fillFn)
 	}
 	for sent < n {
-		p.turn = p.flows[p.seq%uint64(len(p.flows))]
-		one, err := p.client.PublishN(p.turn.tmpl, 1, stamp, p.fillFn)
+		f := p.flows[p.seq%uint64(len(p.flows))]
+		if f.resizer != nil {
+			f.tmpl = f.resizer.Resize(f.varied.filler.Size(f.seq))
+		}
+		p.turn = f
+		one, err := p.client.PublishN(f.tmpl, 1, stamp, p.fillFn)
 		if one == 0 || err != nil {
 			return sent, err
 		}

@@ -26,8 +26,11 @@ type session struct {
 	inboxes    []*inbox
 	flows      []*flow // by stream number
 	shards     []*shard
-	open       *openLoop   // nil in a closed loop
-	closing    atomic.Bool // connections end because this side wants them to
+	// credentials are who the clients are, one for each; nil where they differ
+	// in nothing but numbers.
+	credentials credentials
+	open        *openLoop   // nil in a closed loop
+	closing     atomic.Bool // connections end because this side wants them to
 
 	mu        sync.Mutex // guards what connecting and losing connections count
 	connected atomic.Int64
@@ -114,6 +117,11 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout(s.Case), errConnectTimeout)
 	defer cancel()
 	d := s.routes.Dialer(i)
+	if s.credentials != nil {
+		if err := s.credentials[i].identify(d); err != nil {
+			return err
+		}
+	}
 	client, err := s.connect(ctx, d, s.clientConfig(i, m, d))
 	if err != nil {
 		return err
@@ -145,13 +153,19 @@ func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
 	if c.HasPassword {
 		cfg.Password = []byte(scenarios.Expand(c.Password, vars))
 	}
+	if s.Protocol == packet.V5 && c.SessionExpiry > 0 {
+		secs := uint32(c.SessionExpiry / time.Second)
+		cfg.Properties.SessionExpiry = &secs
+	}
+	if w := c.Will; w != nil {
+		cfg.Will = willOf(w, vars, s.Protocol)
+	}
 	if u := d.URL; u.HasUsername && !c.HasUsername {
 		cfg.HasUsername, cfg.Username = true, u.Username
 		cfg.HasPassword, cfg.Password = u.HasPassword, []byte(scenarios.Expand(u.Password, vars))
 	}
-	if s.Protocol == packet.V5 && c.SessionExpiry > 0 {
-		secs := uint32(c.SessionExpiry / time.Second)
-		cfg.Properties.SessionExpiry = &secs
+	if s.credentials != nil {
+		s.credentials[i].fill(&cfg)
 	}
 	return cfg
 }
@@ -214,6 +228,11 @@ func (s *session) prepare(m *member) error {
 			return err
 		}
 		f.tmpl = t
+		if f.varied != nil && f.varied.sized {
+			if f.resizer, err = packet.NewResizer(&p, s.Protocol); err != nil {
+				return err
+			}
+		}
 	}
 	m.pub.client = m.client
 	m.pub.window = uint64(s.granted(m.client))

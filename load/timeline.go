@@ -6,8 +6,9 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// tickPeriod is the time between two points of a timeline, at least.
-const tickPeriod = time.Second
+// tickPeriod is the time between two points of a timeline, at least: a second,
+// which windows of a second may miss by a little.
+const tickPeriod = 900 * time.Millisecond
 
 // period is what the next point of a case's timeline is about: about a second,
 // of one iteration or of several.

@@ -116,10 +116,10 @@ func (it *iteration) totals(publishers []*publisher) (t totals) {
 		for _, f := range p.flows {
 			for _, r := range f.receipts {
 				t.received += r.delivered.Load()
+				t.bytes += r.volume.Load()
 			}
 		}
 	}
-	t.bytes = t.received * int64(len(it.payload))
 	for _, in := range it.inboxes {
 		if in.tally {
 			in.shard.mu.Lock()

@@ -1,7 +1,20 @@
 package scenarios
 
+import "slices"
+
 // Max is the size of the largest message, in bytes.
 func (p *Payload) Max() int { return p.Size }
+
+// Min is the size of the smallest message, in bytes.
+func (p *Payload) Min() int {
+	switch {
+	case p.sizes == nil:
+		return p.Max()
+	case p.sizes.list != nil:
+		return slices.Min(p.sizes.list)
+	}
+	return p.sizes.least
+}
 
 // Mean is the average size of a message, in bytes.
 func (p *Payload) Mean() float64 {

@@ -19,6 +19,8 @@ type Fake struct {
 	Connack                   packet.Connack
 	NoConnack                 bool
 	ConnackDelay, SubackDelay time.Duration
+	// Seen is called with every CONNECT; nil for none.
+	Seen func(*packet.Connect)
 	// When returns the time at which the n-th message of the topic, which has
 	// arrived at the given time, is delivered and acknowledged; nil is at once.
 	// A test makes delays, stalls and a broker of any capacity of it.
@@ -115,6 +117,9 @@ func (c *fakeConn) handle(frame packet.Frame) bool {
 			return false
 		}
 		c.v = p.Version
+		if c.f.Seen != nil {
+			c.f.Seen(&p)
+		}
 		if c.f.NoConnack {
 			return true
 		}

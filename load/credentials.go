@@ -1,0 +1,62 @@
+package load
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// credentials are who the clients are, a row of the file for each.
+type credentials []identity
+
+type identity struct{ scenarios.Credential }
+
+// readCredentials takes the first n rows of a credentials file.
+func readCredentials(path string, n int) (credentials, error) {
+	file, err := scenarios.OpenCredentials(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	rows := make(credentials, 0, n)
+	for len(rows) < n {
+		row, err := file.Next()
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("credentials file %s has %d rows for %d clients: add rows, or ask for fewer clients", path, len(rows), n)
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, identity{row})
+	}
+	return rows, nil
+}
+
+// fill puts what the row has into a CONNECT; the client id is there already.
+func (c *identity) fill(cfg *mqtt.Config) {
+	if c.HasUser {
+		cfg.HasUsername, cfg.Username = true, c.User
+	}
+	if c.HasPassword {
+		cfg.HasPassword, cfg.Password = true, []byte(c.Password)
+	}
+}
+
+// identify gives the connection the client certificate of the row, where it has
+// one. What another client's session ticket stands for must not be taken up.
+func (c *identity) identify(d *Dialer) error {
+	if c.CertFile == "" || d.conf == nil {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	if err != nil {
+		return fmt.Errorf("client certificate %s with key %s: %w", c.CertFile, c.KeyFile, err)
+	}
+	d.conf = d.conf.Clone()
+	d.conf.Certificates, d.conf.GetClientCertificate, d.conf.ClientSessionCache = []tls.Certificate{pair}, nil, nil
+	return nil
+}
