@@ -15,9 +15,9 @@ func member(t *testing.T, addr string, p packet.Connect) *peer {
 	return c
 }
 
-// narrow allows two messages in flight towards p.
+// narrow allows three messages in flight towards p.
 func narrow(p packet.Connect) packet.Connect {
-	p.Properties.ReceiveMaximum = ptr(uint16(2))
+	p.Properties.ReceiveMaximum = ptr(uint16(3))
 	return p
 }
 
@@ -45,15 +45,23 @@ func TestSharedTakeOver(t *testing.T) {
 			b := startBroker(t, Config{})
 			addr := listen(t, b)
 			c := member(t, addr, narrow(tc.conn))
+			c.subscribe(sub("own", 1))
 			p := connect(t, addr, clean(packet.V5, "p"))
+			for range 3 { // nobody else's: two make room later, one stays
+				p.publish1("own", "own")
+				c.wantPublish("own", "own", 1)
+			}
 			p.publish1("a/1", "sent at 1")
+			c.sendAck(packet.PUBACK, 1)
+			c.wantPublish("a/1", "sent at 1", 1)
+			c.sendAck(packet.PUBACK, 2)
 			p.publish("a/2", "sent at 2", 2, 2)
 			p.wantAck(packet.PUBREC, 2, 0)
 			p.publish1("a/3", "waits at 1")
 			p.publish("a/4", "waits at 2", 2, 4)
 			p.wantAck(packet.PUBREC, 4, 0)
-			c.wantPublish("a/1", "sent at 1", 1)
 			c.wantPublish("a/2", "sent at 2", 2)
+			p.publish1("own", "own")
 			other := member(t, addr, clean(packet.V311, "other"))
 			other.sync()
 			tc.end(t, b, addr, c)

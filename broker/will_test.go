@@ -99,7 +99,9 @@ func TestWillDelay(t *testing.T) {
 					time.Sleep(tc.back)
 					conn.CleanStart = tc.cleanStart
 					conn.Will = nil
-					connectPipe(t, b, conn)
+					again := connectPipe(t, b, conn)
+					time.Sleep(time.Second)
+					again.send(&packet.Disconnect{}) // the will of before is not left over
 				}
 				time.Sleep(time.Minute)
 				select {
