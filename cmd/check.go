@@ -8,10 +8,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mqttload/mqttload/internal/preflight"
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -183,4 +186,29 @@ func cannotRun(cells []preflight.Cell) []string {
 		lines = append(lines, fmt.Sprintf("cannot run %s: %s", which, reason))
 	}
 	return lines
+}
+
+// preflight connects to every target of a run once, and says which cases cannot
+// run. Where none can, stopped is set and nothing shall be sent: the first
+// reason is the run's outcome.
+func (r *run) preflight(ctx context.Context) (o outcome, stopped bool) {
+	if r.embedded {
+		return o, false
+	}
+	cells := preflight.Brokers(ctx, r.cases, preflight.Options{RunID: r.report.Run.ID, Short: true}).Cells
+	switch {
+	case ctx.Err() != nil:
+		return o, false // measuring ends with it
+	case slices.ContainsFunc(cells, func(c preflight.Cell) bool { return c.Runs }):
+		for _, line := range cannotRun(cells) {
+			r.a.warn("warning: %s", line)
+		}
+		return o, false
+	}
+	first, err := r.cases[0], cells[0].Err
+	r.report.Run.Started = time.Now().UTC()
+	r.report.Target = result.Target{URL: firstURL(r.cases)}
+	r.report.Cases = []result.Case{{ID: first.ID, Params: first.Params,
+		Errors: []result.Error{{Kind: load.Kind(err), Reason: err.Error(), Count: 1, Example: err.Error()}}}}
+	return outcome{planned: r.cases, cases: r.report.Cases, err: err}, true
 }

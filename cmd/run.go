@@ -240,7 +240,10 @@ func (r *run) run(ctx context.Context) error {
 	if !r.quiet {
 		r.announce(ctx)
 	}
-	o := r.measure(ctx, view)
+	o, stopped := r.preflight(ctx)
+	if !stopped {
+		o = r.measure(ctx, view)
+	}
 	view.stop()
 	r.report.Run.Status = o.status()
 	now := time.Now().UTC()

@@ -33,6 +33,25 @@ func (p *Probe) Bound(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeoutCause(ctx, connectTimeout(p.routes.c), errConnectTimeout)
 }
 
+// Connect sends CONNECT on nc, which Dial has opened, and waits for CONNACK. As
+// in a run, a broker that is busy is asked again.
+func (p *Probe) Connect(ctx context.Context, nc net.Conn, h mqtt.Handler) (client *mqtt.Client, err error) {
+	cfg := p.Config
+	cfg.Handler = h
+	cfg.Dial = func(ctx context.Context) (net.Conn, error) {
+		if first := nc; first != nil {
+			nc = nil
+			return first, nil
+		}
+		return p.Dial(ctx)
+	}
+	err = insist(ctx, func() (err error) {
+		client, err = mqtt.Connect(ctx, cfg)
+		return err
+	}, func(error) {})
+	return client, p.fault(err)
+}
+
 // Topic returns the first topic of a case.
 func (p *Probe) Topic(c *scenarios.Case) string {
 	return scenarios.Expand(c.Clients.Topic, p.session.vars(0))
@@ -56,8 +75,11 @@ func (p *Probe) Message(c *scenarios.Case) (*packet.Publish, error) {
 	return m, nil
 }
 
+// Kind is the class under which a run counts err in its report.
+func Kind(err error) string { return kindOf(err) }
+
 // Fault says at which leg of dialling err came, "dns", "tcp" or "tls", and
-// explains it in one line; it explains errors of [mqtt.Connect] as well.
+// explains it in one line.
 func (p *Probe) Fault(err error) (leg string, explained error) {
 	var dns *net.DNSError
 	var gaveUp *resolveError

@@ -30,12 +30,8 @@ func (r *route) probe(ctx context.Context) error {
 	ctx, cancel := p.Bound(ctx)
 	defer cancel()
 	inbox := make(inbox, 16)
-	cfg := p.Config
-	cfg.Dial = func(context.Context) (net.Conn, error) { return nc, nil }
-	cfg.Handler = inbox.handler()
-	client, err := mqtt.Connect(ctx, cfg)
+	client, err := p.Connect(ctx, nc, inbox.handler())
 	if err != nil {
-		_, err = p.Fault(err)
 		r.unreachable("connect", connectHint(err), err)
 		return nil
 	}
@@ -182,7 +178,7 @@ func (r *route) cells(c *mqtt.Client, p *load.Probe) {
 	narrow := 0
 	r.each(func(i int, k *scenarios.Case) {
 		if err := allowed(c, k, p); err != nil {
-			r.rule(i, err.Error())
+			r.rule(i, err)
 		}
 		if m := c.Connack().Properties.ReceiveMaximum; m != nil && k.QoS > 0 && k.Load.Inflight > int(*m) {
 			narrow = max(narrow, k.Load.Inflight)

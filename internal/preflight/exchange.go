@@ -164,7 +164,7 @@ func (r *route) largest(c *mqtt.Client, p *load.Probe, in inbox, listening bool)
 	if !r.send(c, m, in, listening, what) {
 		r.each(func(i int, other *scenarios.Case) {
 			if other.Payload.Max() >= k.Payload.Max() {
-				r.rule(i, fmt.Sprintf("a message of %s B did not get through", fmtInt(len(m.Payload))))
+				r.rule(i, fmt.Errorf("a message of %s B did not get through", fmtInt(len(m.Payload))))
 			}
 		})
 	}

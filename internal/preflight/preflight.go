@@ -52,6 +52,7 @@ type Cell struct {
 	ID     string `json:"id"`
 	Runs   bool   `json:"runs"`
 	Reason string `json:"reason,omitempty"`
+	Err    error  `json:"-"` // Reason as an error of package load or mqtt
 }
 
 // Checklist is everything that was found out.
@@ -75,6 +76,7 @@ type prober struct {
 	cases []scenarios.Case
 	list  *Checklist
 	at    string // target of the lines that are added
+	lost  []int  // by case: targets that cannot be used
 }
 
 func (p *prober) add(check string, s Status, c Cause, hint, format string, args ...any) {
@@ -84,16 +86,16 @@ func (p *prober) add(check string, s Status, c Cause, hint, format string, args 
 func (p *prober) ok(check, format string, args ...any) { p.add(check, OK, None, "", format, args...) }
 
 // rule says that a case cannot run; the first reason stays.
-func (p *prober) rule(i int, reason string) {
+func (p *prober) rule(i int, err error) {
 	if c := &p.list.Cells[i]; c.Runs {
-		c.Runs, c.Reason = false, reason
+		c.Runs, c.Reason, c.Err = false, err.Error(), err
 	}
 }
 
 // Brokers checks the targets of the cases, which must have some. Every pair of
 // target and protocol is connected to once. When ctx ends it returns what there is.
 func Brokers(ctx context.Context, cases []scenarios.Case, o Options) Checklist {
-	p := &prober{Options: o, cases: cases, list: &Checklist{Lines: []Line{}, Cells: []Cell{}}}
+	p := &prober{Options: o, cases: cases, lost: make([]int, len(cases)), list: &Checklist{Lines: []Line{}, Cells: []Cell{}}}
 	for _, c := range cases {
 		p.list.Cells = append(p.list.Cells, Cell{ID: c.ID, Runs: true})
 	}
@@ -104,7 +106,7 @@ func Brokers(ctx context.Context, cases []scenarios.Case, o Options) Checklist {
 		}
 		p.at = r.url.String()
 		if why := dead[r.url]; why != nil {
-			r.each(func(i int, _ *scenarios.Case) { p.rule(i, why.Error()) })
+			r.lose(why)
 			continue
 		}
 		if err := r.probe(ctx); err != nil {
@@ -128,7 +130,7 @@ func (p *prober) sum() {
 	case n == of:
 		p.ok("cases", "%s can run", count(of, "case"))
 	case n == 0:
-		p.add("cases", Fail, Unreachable, "", "none of %s can run", count(of, "case"))
+		p.add("cases", Fail, Unreachable, "", "no case can run")
 	default:
 		p.add("cases", Fail, Incomplete, "leave them out with exclude or fewer --qos, --payload and --protocol, or raise the broker's limits", "%s of %s cannot run", result.FormatInt(int64(of-n)), count(of, "case"))
 	}
@@ -170,10 +172,19 @@ func (r *route) each(f func(i int, c *scenarios.Case)) {
 // lead is the case whose clients the probe takes after.
 func (r *route) lead() *scenarios.Case { return &r.prober.cases[r.cases[0]] }
 
-// unreachable fails the route with all its cases.
+// unreachable fails the route.
 func (r *route) unreachable(check, hint string, err error) {
 	r.add(check, Fail, Unreachable, hint, "%v", err)
-	r.each(func(i int, _ *scenarios.Case) { r.rule(i, err.Error()) })
+	r.lose(err)
+}
+
+// lose takes the target from the cases; one that has no other cannot run.
+func (r *route) lose(err error) {
+	r.each(func(i int, c *scenarios.Case) {
+		if r.lost[i]++; r.lost[i] == len(c.Target.URLs) {
+			r.rule(i, err)
+		}
+	})
 }
 
 func count(n int, what string) string {
