@@ -98,7 +98,7 @@ func (c *Conn) endsOf(nc net.Conn) (source, sink) {
 	}
 	if nb, ok := t.NetConn().(*nonBlocking); ok {
 		nb.start(&c.progress)
-		return &tlsSource{t: t}, tlsSink{t, nb}
+		return &tlsSource{t: t, nb: nb}, tlsSink{t, nb}
 	}
 	return &tlsSource{t: t}, plainSink{nc, &c.progress}
 }

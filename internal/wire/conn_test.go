@@ -230,3 +230,37 @@ func TestPeerGone(t *testing.T) {
 		}
 	})
 }
+
+// TestTLSRecords: one Fill takes the records that have come, not one of them,
+// and does not wait for another when the last one is cut off.
+func TestTLSRecords(t *testing.T) {
+	near, far := tlsPair(t)
+	c := New(near, Options{})
+	defer c.Close()
+	const records = 40
+	want := bytes.Repeat(publish(100), 10)
+	for range records {
+		if _, err := far.Write(want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fills, got := 0, 0
+	for got < records*len(want) {
+		n, err := c.Fill()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fills++
+		got += n
+		for {
+			if _, ok, err := c.Next(); err != nil {
+				t.Fatal(err)
+			} else if !ok {
+				break
+			}
+		}
+	}
+	if got != records*len(want) || fills > records/2 {
+		t.Errorf("%d bytes in %d reads, want %d in far fewer than the %d records", got, fills, records*len(want), records)
+	}
+}

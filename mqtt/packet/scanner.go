@@ -200,7 +200,7 @@ func (s *Scanner) nextLong(b []byte) (Frame, bool, error) {
 // Peek returns what is buffered: it ends as a frame does.
 func (s *Scanner) Peek() []byte { return s.buf[s.r:s.w] }
 
-// Skip passes over the first n bytes of Peek, which must be whole packets.
+// Skip passes over the first n bytes of Peek. Next needs them to be whole packets.
 func (s *Scanner) Skip(n int) {
 	if n < 0 || n > s.w-s.r {
 		panic("packet: Skip by more than what is buffered")
