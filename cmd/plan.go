@@ -192,12 +192,17 @@ func payloadSize(p scenarios.Payload) string {
 	return result.FormatInt(int64(p.Size)) + " B"
 }
 
-// checkPayloads refuses payloads that the engine does not fill yet.
-func checkPayloads(cases []scenarios.Case, bad *faults) {
+// checkUnbuilt refuses what the format knows and the engine does not do yet.
+func checkUnbuilt(cases []scenarios.Case, bad *faults) {
 	for _, c := range cases {
-		if c.Payload.Filler(0, 0) != nil {
+		switch {
+		case c.Payload.Filler(0, 0) != nil:
 			bad.usage("give a size, @FILE or text:", "payload %s is not part of this version", clean(c.Payload.Name))
-			return
+		case c.Target.Reconnect:
+			bad.usage("leave it out", "reconnect is not part of this version")
+		default:
+			continue
 		}
+		return
 	}
 }

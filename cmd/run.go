@@ -111,7 +111,7 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	bad = append(bad, aim(r.cases)...)
 	r.embedded = embedded(r.cases)
 	env := machine()
-	checkPayloads(r.cases, &bad)
+	checkUnbuilt(r.cases, &bad)
 	for _, l := range checkHost(r.cases, r.embedded, thisHost(), &bad) {
 		a.warn("warning: %s: %s", l.Message, l.Hint)
 	}
