@@ -194,15 +194,7 @@ func payloadSize(p scenarios.Payload) string {
 
 // checkUnbuilt refuses what the format knows and the engine does not do yet.
 func checkUnbuilt(cases []scenarios.Case, bad *faults) {
-	for _, c := range cases {
-		switch {
-		case c.Payload.Filler(0, 0) != nil:
-			bad.usage("give a size, @FILE or text:", "payload %s is not part of this version", clean(c.Payload.Name))
-		case c.Target.Reconnect:
-			bad.usage("leave it out", "reconnect is not part of this version")
-		default:
-			continue
-		}
-		return
+	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return c.Target.Reconnect }) {
+		bad.usage("leave it out", "reconnect is not part of this version")
 	}
 }
