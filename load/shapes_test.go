@@ -368,3 +368,55 @@ func TestLedgerRows(t *testing.T) {
 		}
 	})
 }
+
+// slowReader reads a few bytes at a time, and takes its time for each.
+type slowReader struct{ net.Conn }
+
+func (c slowReader) Read(b []byte) (int, error) {
+	time.Sleep(50 * time.Microsecond)
+	return c.Conn.Read(b[:min(len(b), 16)])
+}
+
+// TestSlowReader: a broker that reads slowly, over connections that buffer
+// nothing, freezes no one: publisher and receiver do not wait for each other.
+func TestSlowReader(t *testing.T) {
+	for qos := byte(0); qos <= 2; qos++ {
+		synctest.Test(t, func(t *testing.T) {
+			f := &mqtttest.Fake{}
+			c := testCase(qos, 100, packet.V311)
+			c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 1, 5000
+			r, err := run(t.Context(), "r1", func(context.Context, string, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				go f.ServeConn(slowReader{far})
+				return near, nil
+			}, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, r, 5000)
+		})
+	}
+}
+
+// TestFullBuffer: an open loop whose connection takes less than is due holds it
+// back, in order and in bounded memory, and says that the network did.
+func TestFullBuffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &mqtttest.Fake{}
+		c := testCase(0, 1000, packet.V311)
+		atRate(1000, 4*time.Second)(&c)
+		c.Load.Warmup, c.Load.Inflight = 0, 10
+		r, err := run(t.Context(), "r1", func(context.Context, string, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			go f.ServeConn(slowReader{far}) // 320 kB/s
+			return near, nil
+		}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := r.Delivery
+		if d.Scheduled != 4000 || d.Unsent < 2500 || d.Lost+d.Reordered != 0 || r.RateKept() || r.Bottleneck.Kind != "network" {
+			t.Errorf("%+v\n%+v", d, r.Bottleneck)
+		}
+	})
+}
