@@ -49,7 +49,7 @@ var runFlags = []flagGroup{
 	}},
 	{"Matrix (lists: every combination is a case; 0,1 is the same as the flag twice)", []flagSpec{
 		{name: "qos", short: "q", kind: list, help: "QoS `LIST` of 0, 1, 2"},
-		{name: "payload", kind: list, help: "payload `LIST`: bytes (10, 8KiB, 1MB), @file, uniform:10-1KiB, normal:1KiB+-200, mix:10*9,8KiB*1, text:..., template:...; the last three take the rest, commas included"},
+		{name: "payload", kind: list, help: "payload `LIST`: bytes (10, 8KiB, 1MB), @file, uniform:10-1KiB, normal:1KiB+-200, trace:FILE.csv, mix:10*9,8KiB*1, text:..., template:...; the last three take the rest, commas included"},
 		{name: "protocol", short: "V", kind: list, help: "MQTT version `LIST` of 3.1, 3.1.1, 5"},
 		{name: "transport", kind: list, help: "transport `LIST` of tcp, tls"},
 		{name: "tls", kind: toggle, help: "the same as --transport tls; mqtts:// and certificate flags imply it"},

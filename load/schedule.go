@@ -112,8 +112,10 @@ func (s *schedule) at(n uint64) int64 {
 			count += s.gap(i)
 		}
 	}
+	// A message on the border of two segments belongs to the later one: between
+	// them may lie one in which nothing is due. The sum of counts is not exact.
 	g := &s.segments[0]
-	for i := 1; i < len(s.segments) && count > s.segments[i].count; i++ {
+	for i := 1; i < len(s.segments) && count+1e-6 >= s.segments[i].count; i++ {
 		g = &s.segments[i]
 	}
 	return int64(math.Round((g.start + g.until(count-g.count)) * 1e9))

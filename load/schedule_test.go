@@ -34,7 +34,8 @@ func TestScheduleKnownAnswers(t *testing.T) {
 		"up":            {[]scenarios.Stage{{Duration: 2 * s, From: 0, To: 100}}, 100, map[uint64]time.Duration{0: 0, 1: 200e6, 25: s}},
 		"down":          {[]scenarios.Stage{{Duration: 2 * s, From: 100, To: 0}}, 100, map[uint64]time.Duration{75: s, 99: 1_800_000_000}},
 		"pause": {[]scenarios.Stage{{Duration: s, From: 10, To: 10}, {Duration: 3 * s}, {Duration: s, From: 20, To: 20}}, 30,
-			map[uint64]time.Duration{9: 900e6, 10: s, 11: 4*s + 50e6, 29: 4*s + 950e6}},
+			map[uint64]time.Duration{9: 900e6, 10: 4 * s, 11: 4*s + 50e6, 29: 4*s + 950e6}},
+		"late":  {[]scenarios.Stage{{Duration: 2 * s}, {Duration: s, From: 10, To: 10}}, 10, map[uint64]time.Duration{0: 2 * s, 9: 2*s + 900e6}},
 		"steps": {[]scenarios.Stage{{Duration: s, From: 10, To: 10}, {Duration: s, From: 20, To: 20}}, 30, map[uint64]time.Duration{10: s, 12: s + 100e6}},
 	} {
 		sch := mustSchedule(t, scenarios.Constant, 0, tt.stages...)

@@ -193,7 +193,8 @@ type Payload struct {
 	Data []byte // PayloadFile, PayloadText, and the fixed part of PayloadTemplate
 	Name string // canonical, as in ids: "8192", "@file", "text:..."
 
-	path     string // of PayloadFile
+	path     string  // of PayloadFile and PayloadTrace
+	stages   []Stage // of PayloadTrace
 	template []templateField
 	sizes    *sizes
 }

@@ -247,7 +247,7 @@ func excludeParam(axes []axis, part string) (result.Param, error) {
 		}
 	}
 	// A file need not be read to see that it is not on the axis.
-	if strings.HasPrefix(text, "@") {
+	if strings.HasPrefix(text, "@") || strings.HasPrefix(text, "trace:") {
 		return result.Param{Key: key, Value: text}, nil
 	}
 	v, err := fieldOf(key).parse("", text)
@@ -273,7 +273,11 @@ func (s *Scenario) settle(c *Case) Errors {
 		bad = append(bad, s.at(key, fmt.Sprintf(format, args...)))
 	}
 	settleShape(&c.Load, s.places["shape"].flag != "", fail)
-	if len(bad) == 0 {
+	switch {
+	case len(bad) > 0:
+	case c.Payload.Kind == PayloadTrace:
+		s.settleTrace(c, fail)
+	default:
 		s.settlePace(&c.Load, fail)
 	}
 	c.Load.asked = asked{}

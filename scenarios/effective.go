@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -149,10 +150,17 @@ func (s *Scenario) Hash() string {
 	for _, a := range s.axes {
 		for _, v := range a.values {
 			var c Case
-			if v.apply(&c); c.Payload.Kind == PayloadFile {
-				sum := sha256.Sum256(c.Payload.Data)
-				doc = append(doc, member{v.name, hex.EncodeToString(sum[:])})
+			v.apply(&c)
+			content := c.Payload.Data
+			switch c.Payload.Kind {
+			case PayloadTrace:
+				content = fmt.Append(nil, c.Payload.sizes.list, c.Payload.stages)
+			case PayloadFile:
+			default:
+				continue
 			}
+			sum := sha256.Sum256(content)
+			doc = append(doc, member{v.name, hex.EncodeToString(sum[:])})
 		}
 	}
 	if !s.hasAxis("transport") {

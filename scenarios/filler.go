@@ -1,17 +1,12 @@
 package scenarios
 
-import "slices"
-
 // Max is the size of the largest message, in bytes.
 func (p *Payload) Max() int { return p.Size }
 
 // Min is the size of the smallest message, in bytes.
 func (p *Payload) Min() int {
-	switch {
-	case p.sizes == nil:
-		return p.Max()
-	case p.sizes.list != nil:
-		return slices.Min(p.sizes.list)
+	if p.sizes == nil {
+		return p.Size
 	}
 	return p.sizes.least
 }

@@ -33,7 +33,7 @@ var units = map[string]uint64{
 // are 1024, kB is 1000, and so with M), "@file" for a file's bytes, or
 // "text:..." for the text itself; "template:..." for text with fields;
 // "uniform:10-1KiB", "normal:1KiB+-200" or "mix:10*9,8KiB*1" for sizes that are
-// drawn. Name is canonical: "8192" for "8KiB".
+// drawn; "trace:FILE" for those of a recording. Name is canonical: "8192" for "8KiB".
 func ParsePayload(s string) (Payload, error) { return parsePayload(s, "") }
 
 // parsePayload looks for files in dir unless their path is absolute.
@@ -43,6 +43,9 @@ func parsePayload(s, dir string) (Payload, error) {
 			return Payload{}, overLimit(fmt.Sprint(len(text)))
 		}
 		return Payload{Kind: PayloadText, Size: len(text), Data: []byte(text), Name: textName(text)}, nil
+	}
+	if path, ok := strings.CutPrefix(s, "trace:"); ok {
+		return parseTrace(path, dir)
 	}
 	if form, text, ok := strings.Cut(s, ":"); ok && payloadForms[form] != nil {
 		return payloadForms[form](text)
@@ -86,7 +89,7 @@ func parseSize(s string) (int, error) {
 	}
 	factor, known := units[unit]
 	if !isDigits(digits) || !known {
-		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal: and mix:", shown(s))
+		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:", shown(s))
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || n > MaxPayload/factor {

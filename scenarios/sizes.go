@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -126,5 +127,6 @@ func parseMix(text string) (Payload, error) {
 		z.list, z.upTo, z.most = append(z.list, n), append(z.upTo, sum), max(z.most, n)
 		names = append(names, strconv.Itoa(n)+"*"+strconv.FormatInt(w, 10))
 	}
+	z.least = slices.Min(z.list)
 	return Payload{Kind: PayloadRange, Size: z.most, Name: "mix:" + strings.Join(names, ","), sizes: z}, nil
 }

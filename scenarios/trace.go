@@ -1,0 +1,150 @@
+package scenarios
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxTraceRows = 10_000_000
+	// traceSteps is into how many stages of one rate a trace is cut: times are
+	// kept to that part of its length.
+	traceSteps = 1000
+)
+
+// parseTrace reads a recorded trace: CSV whose first row names its columns,
+// time (a duration, or seconds, from any beginning) and size (bytes), one row
+// for each message, in the order of their times.
+func parseTrace(path, dir string) (Payload, error) {
+	p := Payload{Kind: PayloadTrace, Name: "trace:" + path, path: resolve(dir, path)}
+	fail := func(err error) (Payload, error) { return p, fmt.Errorf("trace %s: %w", shown(path), err) }
+	if err := regular(p.path); err != nil {
+		return fail(err)
+	}
+	f, err := os.Open(p.path)
+	if err != nil {
+		return fail(bareError(err))
+	}
+	defer f.Close()
+	times, sizes, err := readTrace(f)
+	if err != nil {
+		return fail(err)
+	}
+	sizes.least, sizes.most = slices.Min(sizes.list), slices.Max(sizes.list)
+	p.sizes, p.Size = sizes, sizes.most
+	if p.stages = traceStages(times); stagesTime(p.stages) > maxTime {
+		return fail(fmt.Errorf("is longer than %s", formatDuration(maxTime)))
+	}
+	return p, nil
+}
+
+func readTrace(r io.Reader) (times []time.Duration, z *sizes, err error) {
+	rows := csv.NewReader(skipMark(bufio.NewReader(r)))
+	rows.ReuseRecord = true
+	head, err := rows.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	timeAt, sizeAt := slices.Index(head, "time"), slices.Index(head, "size")
+	if timeAt < 0 || sizeAt < 0 {
+		return nil, nil, errors.New("line 1: the first row must name the columns time and size")
+	}
+	z = &sizes{}
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		line, _ := rows.FieldPos(0)
+		at, err := parseOffset(row[timeAt])
+		if err == nil && len(times) > 0 && at < times[len(times)-1] {
+			err = errors.New("time goes back: sort the rows")
+		}
+		size, sizeErr := parseSize(row[sizeAt])
+		if err = errors.Join(err, sizeErr); err == nil && len(times) == maxTraceRows {
+			err = fmt.Errorf("more than %d rows", maxTraceRows)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		times, z.list = append(times, at), append(z.list, size)
+	}
+	if len(times) == 0 {
+		return nil, nil, errors.New("has no rows")
+	}
+	return times, z, nil
+}
+
+// parseOffset reads "1.5s", or "1.5" as seconds.
+func parseOffset(text string) (time.Duration, error) {
+	text = strings.TrimSpace(text)
+	if isNumber(text) {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s is no time: write seconds such as 0.25, or a duration such as 250ms", shown(text))
+	}
+	return d, nil
+}
+
+// traceStages cuts the trace into steps of one rate each, of at least 1 ms. It
+// ends one average gap behind the last message.
+func traceStages(times []time.Duration) []Stage {
+	first, n := times[0], len(times)
+	length := times[n-1] - first
+	if n > 1 {
+		length += length / time.Duration(n-1)
+	}
+	step := max(length/traceSteps, time.Millisecond)
+	counts := make([]int, max(1, int(math.Ceil(float64(length)/float64(step)))))
+	for _, at := range times {
+		counts[min(int((at-first)/step), len(counts)-1)]++
+	}
+	var stages []Stage
+	for _, k := range counts {
+		rate := float64(k) / step.Seconds()
+		if i := len(stages) - 1; i >= 0 && stages[i].From == rate {
+			stages[i].Duration += step
+			continue
+		}
+		stages = append(stages, Stage{step, rate, rate})
+	}
+	return stages
+}
+
+func stagesTime(stages []Stage) (sum time.Duration) {
+	for _, st := range stages {
+		sum += st.Duration
+	}
+	return sum
+}
+
+// settleTrace makes the trace's times those of the load.
+func (s *Scenario) settleTrace(c *Case, fail failer) {
+	l := &c.Load
+	p := l.asked.pace
+	switch {
+	case l.Topics*l.Publishers != 1:
+		fail("payload", "a trace is one publisher's: ask for one topic with one publisher, and not %d", l.Topics*l.Publishers)
+	case p.totalRate(l) > 0 || p.steps != nil || p.ramp > 0 || p.duration > 0 || l.Messages > 0 || l.Arrival != Constant:
+		fail("payload", "a trace says how long and how fast: remove rate, interval, stages, ramp, duration, messages and arrival")
+	default:
+		if s.places["warmup"].flag == "" {
+			l.Warmup = 0
+		}
+		l.Stages = c.Payload.stages
+		s.settleWindows(l, stagesTime(l.Stages), fail)
+	}
+}
