@@ -84,7 +84,7 @@ func (f *Figure) Judge() {
 		s = f.Ratio
 	}
 	switch {
-	case s == nil:
+	case s == nil || f.Reason != "":
 		f.Verdict = FigureNotMeasured
 		if f.Reason == "" {
 			f.Reason = "no round gave a number"

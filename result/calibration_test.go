@@ -23,6 +23,7 @@ func TestFigureVerdicts(t *testing.T) {
 		{"no goal", Figure{Value: spread(9)}, FigureNoGoal},
 		{"the ratio counts", Figure{Value: spread(900), Ratio: spread(1.9), Against: "x", Must: &must}, FigureHolds},
 		{"no ratio", Figure{Value: spread(1), Against: "x", Must: &must}, FigureNotMeasured},
+		{"a value in doubt", Figure{Value: spread(1), Must: &must, Reason: "why"}, FigureNotMeasured},
 		{"nothing", Figure{Must: &must, Reason: "why"}, FigureNotMeasured},
 	} {
 		c.f.Judge()

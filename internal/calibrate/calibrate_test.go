@@ -62,7 +62,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for _, f := range r.Calibration.Figures {
-		if f.Verdict == result.FigureNotMeasured {
+		if f.Verdict == result.FigureNotMeasured && !strings.Contains(f.Reason, "noise") {
 			t.Errorf("not measured: %+v", f)
 		}
 		if f.Value != nil && (f.Value.Median < f.Value.Min || f.Value.Median > f.Value.Max) {

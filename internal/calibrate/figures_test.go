@@ -1,7 +1,10 @@
 package calibrate
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -72,6 +75,55 @@ func TestFigures(t *testing.T) {
 		}
 		if f.Name != want[i].name || f.Verdict != want[i].verdict || median < want[i].median*0.9999 || median > want[i].median*1.0001 {
 			t.Errorf("figure %d is %s: %v, %s; want %+v", i, f.Name, median, f.Verdict, want[i])
+		}
+	}
+}
+
+// TestFull plans a full calibration and computes its table from fixed numbers.
+func TestFull(t *testing.T) {
+	m := &measurement{Options: Options{RunID: "r", Rounds: 9, Time: time.Millisecond, Many: 30}, cal: &result.Calibration{}, bare: []float64{40, 50}}
+	m.full = &place{m: m, name: result.PlaceOwn, ends: &ends{Broker: map[scenarios.Transport]string{scenarios.TCP: "127.0.0.1:1"}}}
+	if err := m.full.planFull(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, c := range m.full.cases {
+		got = append(got, c.Params[0].Value+" "+c.Params[2].Value)
+		if len(c.Load.Stages) == 0 || c.Load.Launches != fullRounds || c.Target.URLs[0].Port != 1 {
+			t.Errorf("%s: %+v", c.ID, c.Load)
+		}
+		m.full.cells[i].own = []float64{float64(10 * (i + 1)), 80}
+		m.full.cells[i].result = result.Case{Params: c.Params}
+	}
+	want := []string{"rate 1000", "rate 10000", "rate 100000", "pairs 1", "pairs 10", "many 30"}
+	if !slices.Equal(got, want) {
+		t.Fatalf("planned %q, want %q", got, want)
+	}
+	if n := m.full.cases[5].Load.Topics; n != 30 {
+		t.Errorf("%d connections, want 30", n)
+	}
+	achieved := 9995.0
+	m.full.cells[1].result.Offered = &result.Offered{MessagesPerSec: 10_000, Achieved: &achieved}
+	m.fullFigures()
+	figures := map[string]string{}
+	for _, f := range m.cal.Figures {
+		s := f.Value
+		if f.Against != "" {
+			s = f.Ratio
+		}
+		if s != nil {
+			figures[f.Name+" "+f.Params[0].Value] = fmt.Sprintf("%.4g %s", s.Median, f.Verdict)
+		}
+	}
+	for what, want := range map[string]string{
+		"open loop's rate missed by 10000":       "0.05 holds",
+		"CPU per message, client, at 20000/s 1":  "1 -",
+		"CPU per message, client, at 20000/s 10": "1.125 -",     // 50/40, 80/80
+		"CPU per message, client, at 10000/s 30": "1.55 misses", // 60/40, 80/50
+		"open loop's rate missed by 1000":        "",
+	} {
+		if figures[what] != want {
+			t.Errorf("%s: %q, want %q", what, figures[what], want)
 		}
 	}
 }

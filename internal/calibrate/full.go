@@ -35,27 +35,38 @@ var (
 // one that counts.
 func (m *measurement) runFull(ctx context.Context, peer *peer) error {
 	m.full = &place{m: m, name: result.PlaceOwn, ends: &peer.ends, peer: peer}
-	add := func(work string, what result.Param, settings ...Setting) error {
-		return m.full.add(work, []result.Param{what}, append(settings,
-			set("transport", "tcp"), set("payload", strconv.Itoa(small)), set("qos", "0"), set("launches", strconv.Itoa(min(m.Rounds, fullRounds))))...)
-	}
-	for _, rate := range fullRates {
-		if err := add(workRate, param("rate", rate), set("rate", strconv.Itoa(rate))); err != nil {
-			return err
-		}
-	}
-	for _, pairs := range fullPairs {
-		if 2*pairs > m.Many {
-			continue
-		}
-		if err := add(workPairs, param("pairs", pairs), set("shape", "pairs"), set("pairs", strconv.Itoa(pairs)), set("rate", strconv.Itoa(pairsRate))); err != nil {
-			return err
-		}
-	}
-	if err := add(workMany, param("connections", m.Many), set("pairs", strconv.Itoa(m.Many)), set("rate", strconv.Itoa(manyRate))); err != nil {
+	if err := m.full.planFull(); err != nil {
 		return err
 	}
 	return m.full.measure(ctx)
+}
+
+func (p *place) planFull() error {
+	type part struct {
+		work     string
+		what     result.Param
+		settings []Setting
+	}
+	rate := func(n int) Setting { return set("rate", strconv.Itoa(n)) }
+	var parts []part
+	for _, n := range fullRates {
+		parts = append(parts, part{workRate, param("rate", n), []Setting{rate(n)}})
+	}
+	for _, n := range fullPairs {
+		if 2*n <= p.m.Many {
+			parts = append(parts, part{workPairs, param("pairs", n), []Setting{set("shape", "pairs"), set("pairs", strconv.Itoa(n)), rate(pairsRate)}})
+		}
+	}
+	parts = append(parts, part{workMany, param("connections", p.m.Many), []Setting{set("pairs", strconv.Itoa(p.m.Many)), rate(manyRate)}})
+	common := []Setting{
+		set("transport", "tcp"), set("payload", strconv.Itoa(small)), set("qos", "0"), set("launches", strconv.Itoa(min(p.m.Rounds, fullRounds))),
+	}
+	for _, one := range parts {
+		if err := p.add(one.work, []result.Param{one.what}, append(one.settings, common...)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bareClients is what workMany is compared with: as many connections to the
