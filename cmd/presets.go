@@ -16,10 +16,10 @@ import (
 
 // pick takes flags of run by name, one with another short letter as "name/letter".
 func pick(names ...string) (list []flagSpec) {
+	known := all(runFlags) // once: this runs at the start of every command
 	for _, name := range names {
 		name, short, other := strings.Cut(name, "/")
-		i := slices.IndexFunc(all(runFlags), func(f flagSpec) bool { return f.name == name })
-		f := all(runFlags)[i]
+		f := known[slices.IndexFunc(known, func(f flagSpec) bool { return f.name == name })]
 		if other {
 			f.short = short
 		}
