@@ -37,7 +37,7 @@ func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, prop
 			return nil, limitErrorf("subscribe to %q: the broker does not allow shared subscriptions", s.Filter)
 		}
 	}
-	codes, err := c.request(ctx, func(dst []byte, id uint16) ([]byte, error) {
+	codes, err := c.request(ctx, packet.SUBACK, func(dst []byte, id uint16) ([]byte, error) {
 		p := packet.Subscribe{PacketID: id, Subscriptions: subs, Properties: props}
 		return p.Append(dst, c.cfg.Version)
 	})
@@ -59,16 +59,16 @@ func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, prop
 // Unsubscribe sends UNSUBSCRIBE and waits for UNSUBACK. The codes are empty in
 // MQTT 3.
 func (c *Client) Unsubscribe(ctx context.Context, filters []string) ([]packet.ReasonCode, error) {
-	return c.request(ctx, func(dst []byte, id uint16) ([]byte, error) {
+	return c.request(ctx, packet.UNSUBACK, func(dst []byte, id uint16) ([]byte, error) {
 		p := packet.Unsubscribe{PacketID: id, Filters: filters}
 		return p.Append(dst, c.cfg.Version)
 	})
 }
 
-// request sends a packet with an id of its own and waits for the answer. The
-// send quota does not delay it. [MQTT-3.3.4-8, MQTT-4.9.0-3]
-func (c *Client) request(ctx context.Context, encode func(dst []byte, id uint16) ([]byte, error)) ([]packet.ReasonCode, error) {
-	ch, err := c.sendRequest(encode)
+// request sends a packet with an id of its own and waits for the answer, a
+// packet of type want. The send quota does not delay it. [MQTT-3.3.4-8, MQTT-4.9.0-3]
+func (c *Client) request(ctx context.Context, want packet.Type, encode func(dst []byte, id uint16) ([]byte, error)) ([]packet.ReasonCode, error) {
+	ch, err := c.sendRequest(want, encode)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (c *Client) request(ctx context.Context, encode func(dst []byte, id uint16)
 	return r.codes, err
 }
 
-func (c *Client) sendRequest(encode func(dst []byte, id uint16) ([]byte, error)) (chan reply, error) {
+func (c *Client) sendRequest(want packet.Type, encode func(dst []byte, id uint16) ([]byte, error)) (chan reply, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := c.conn.Begin()
@@ -84,7 +84,7 @@ func (c *Client) sendRequest(encode func(dst []byte, id uint16) ([]byte, error))
 		c.conn.End(out)
 		return nil, ErrClosed
 	}
-	id := c.win.take(idControl, 0)
+	id := c.win.take(idControl, int64(want)) // nobody stamps a request
 	if id == 0 {
 		c.conn.End(out)
 		return nil, ErrNoPacketID
@@ -115,7 +115,7 @@ func (c *Client) onSuback(f packet.Frame) error {
 			p.Codes[i] &= 3
 		}
 	}
-	c.answer(p.PacketID, p.Codes)
+	c.answer(packet.SUBACK, p.PacketID, p.Codes)
 	return nil
 }
 
@@ -127,17 +127,18 @@ func (c *Client) onUnsuback(f packet.Frame) error {
 	if err := c.checkInfo(f.Type(), &p.Properties); err != nil {
 		return err
 	}
-	c.answer(p.PacketID, p.Codes)
+	c.answer(packet.UNSUBACK, p.PacketID, p.Codes)
 	return nil
 }
 
-// answer ends a request. [MQTT-2.2.1-6] The answer carries the request's id.
-func (c *Client) answer(id uint16, codes []packet.ReasonCode) {
+// answer ends a request. [MQTT-2.2.1-6] The answer carries the request's id, and
+// an UNSUBACK is none to SUBSCRIBE.
+func (c *Client) answer(t packet.Type, id uint16, codes []packet.ReasonCode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := c.conn.Begin()
 	i := c.win.find(id)
-	known := i >= 0 && c.win.state[i] == idControl
+	known := i >= 0 && c.win.state[i] == idControl && c.win.stamp[i] == int64(t)
 	if known {
 		c.win.free(i)
 	}
