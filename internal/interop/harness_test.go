@@ -84,9 +84,14 @@ type process struct {
 // start starts a program whose output will be read line by line.
 func start(t *testing.T, path string, args ...string) *process {
 	t.Helper()
+	return startWith(t, environ(), path, args...)
+}
+
+func startWith(t *testing.T, env []string, path string, args ...string) *process {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	p := &process{Cmd: exec.CommandContext(ctx, path, args...), name: filepath.Base(path)}
-	p.Env = environ()
+	p.Env = env
 	var err error
 	if p.stdin, err = p.StdinPipe(); err != nil {
 		t.Fatal(err)
