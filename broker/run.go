@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/mqttload/mqttload/internal/wire"
@@ -72,8 +73,13 @@ func (c *client) run0(r *route, b []byte) (n, size int) {
 			break
 		}
 		largest = max(largest, end)
-		size += end
-		n++
+		head := topic
+		if c.v5 {
+			head++
+		}
+		k := repeats(b[size:], head, end, runBytes-size)
+		size += k * end
+		n += k
 	}
 	if n == 0 {
 		return 0, 0
@@ -96,6 +102,15 @@ func (c *client) run0(r *route, b []byte) (n, size int) {
 		}
 	}
 	return n, size
+}
+
+// repeats returns how many packets of end bytes at the start of b have the same
+// first head bytes, and so the same length. The last one starts within limit.
+func repeats(b []byte, head, end, limit int) (n int) {
+	for at := 0; at < limit && at+end <= len(b) && bytes.Equal(b[at:at+head], b[:head]); at += end {
+		n++
+	}
+	return n
 }
 
 // each delivers a run of QoS 0 to t, one by one.

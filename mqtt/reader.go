@@ -119,14 +119,45 @@ func (c *Client) onPublish(f packet.Frame) error {
 			return err
 		}
 	}
-	for {
-		if err := c.deliver(p); err != nil {
-			return err
+	return c.deliver(p)
+}
+
+// deliver takes p and the packets behind it that are like it.
+func (c *Client) deliver(p *packet.Publish) error {
+	in := c.conn.Scanner()
+	switch p.QoS {
+	case 0:
+		for ok := true; ok; ok = c.decoder.Next(p, in) {
+			c.handler.Message(p)
 		}
-		if !c.decoder.Next(p, c.conn.Scanner()) {
-			return nil
+	case 1:
+		for ok := true; ok; ok = c.decoder.Next(p, in) {
+			// [MQTT-4.3.2-5] The id of an acknowledged message is new, DUP or not.
+			c.handler.Message(p)
+			// [MQTT-4.3.2-4] PUBACK after the message has been taken over.
+			c.replies = packet.AppendAck(c.replies, packet.PUBACK, p.PacketID)
+		}
+	case 2:
+		for ok := true; ok; ok = c.decoder.Next(p, in) {
+			if err := c.deliver2(p.PacketID); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
+}
+
+func (c *Client) deliver2(id uint16) error {
+	// [MQTT-4.3.3-10] Until PUBREL the same id is the same message.
+	if c.inbound2.add(id) {
+		if err := c.checkQuota(); err != nil {
+			return err
+		}
+		c.handler.Message(&c.pub)
+	}
+	// [MQTT-4.3.3-8]
+	c.replies = packet.AppendAck(c.replies, packet.PUBREC, id)
+	return nil
 }
 
 // badPublish is malformed for a PUBLISH: it names the topic, if there is one.
@@ -141,29 +172,6 @@ func badPublish(f packet.Frame, err error) error {
 // deliver hands over a message and gathers the answer that its QoS asks for,
 // in the order of arrival, whoever may want the message.
 // [MQTT-3.3.4-1, MQTT-4.5.0-2, MQTT-4.6.0-2, MQTT-4.6.0-3]
-func (c *Client) deliver(p *packet.Publish) error {
-	switch p.QoS {
-	case 1:
-		// [MQTT-4.3.2-5] The id of an acknowledged message is new, DUP or not.
-		c.handler.Message(p)
-		// [MQTT-4.3.2-4] PUBACK after the message has been taken over.
-		c.replies = packet.AppendAck(c.replies, packet.PUBACK, p.PacketID)
-	case 2:
-		// [MQTT-4.3.3-10] Until PUBREL the same id is the same message.
-		if c.inbound2.add(p.PacketID) {
-			if err := c.checkQuota(); err != nil {
-				return err
-			}
-			c.handler.Message(p)
-		}
-		// [MQTT-4.3.3-8]
-		c.replies = packet.AppendAck(c.replies, packet.PUBREC, p.PacketID)
-	default:
-		c.handler.Message(p)
-	}
-	return nil
-}
-
 // checkQuota holds the broker to the Receive Maximum of our CONNECT. QoS 1
 // messages are acknowledged at once and never pile up.
 func (c *Client) checkQuota() error {
