@@ -189,7 +189,10 @@ func (c *client) onAck(f packet.Frame) error {
 		}
 		id, code = c.ackDecoder.PacketID, c.ackDecoder.Code
 	}
-	// Acknowledgements come in runs.
+	if t == packet.PUBREL {
+		c.onPubrel(id)
+		return nil
+	}
 	for ok := true; ok; id, ok = c.wc.Scanner().NextAck(f.First) {
 		if err := c.acknowledged(t, id, code); err != nil {
 			return err
@@ -200,10 +203,6 @@ func (c *client) onAck(f packet.Frame) error {
 }
 
 func (c *client) acknowledged(t packet.Type, id uint16, code packet.ReasonCode) error {
-	if t == packet.PUBREL {
-		c.onPubrel(id)
-		return nil
-	}
 	s := c.sess
 	c.hold(s)
 	s.acks++
@@ -259,14 +258,19 @@ func (c *client) finish(slot *slot) {
 	}
 }
 
-// onPubrel ends a QoS 2 exchange of a publisher. [MQTT-4.3.3-11]
+// onPubrel ends QoS 2 exchanges of a publisher: that of id, and of those whose
+// PUBREL follows. [MQTT-4.3.3-11]
 func (c *client) onPubrel(id uint16) {
-	code := packet.ReasonSuccess
-	if !c.sess.inbound.release(id) {
-		code = packet.ReasonPacketIdentifierNotFound
+	const plain = byte(packet.PUBREL)<<4 | 2
+	in, acks, next := &c.sess.inbound, c.ackBuffer(), c.wc.Scanner()
+	for ok := true; ok; id, ok = next.NextAck(plain) {
+		if in.release(id) {
+			*acks = packet.AppendAck(*acks, packet.PUBCOMP, id)
+		} else {
+			c.ackWith(packet.PUBCOMP, id, packet.ReasonPacketIdentifierNotFound)
+		}
+		c.unsent++
 	}
-	c.ackWith(packet.PUBCOMP, id, code)
-	c.unsent++
 }
 
 // viewOf gives the bytes of s, which must not be changed, without a copy.

@@ -135,7 +135,8 @@ func (c *client) run12(r *route, b []byte, qos byte) (n, size int) {
 		return 0, 0
 	}
 	// [MQTT-4.3.2-4] [MQTT-4.3.3-8]
-	first, answer, win, in := publishByte(false, qos, false), packet.PUBACK+packet.Type(qos-1), &t.sess.win, &c.sess.inbound
+	first, answer, state := publishByte(false, qos, false), packet.PUBACK+packet.Type(qos-1), awaitAck(qos)
+	win, in, acks := &t.sess.win, &c.sess.inbound, c.ackBuffer()
 	for n < room && size < runBytes && len(c.out) < wire.HighWater {
 		topic, end, ok := similar(b[size:], first, r.head)
 		if !ok || end > min(c.b.cfg.MaxPacketSize, c.to.maxPacket) || end < topic+2 {
@@ -154,8 +155,8 @@ func (c *client) run12(r *route, b []byte, qos byte) (n, size int) {
 		}
 		at := len(c.out) + topic
 		c.out = append(c.out, p...)
-		binary.BigEndian.PutUint16(c.out[at:], win.take(awaitAck(qos)))
-		c.ack(answer, id)
+		binary.BigEndian.PutUint16(c.out[at:], win.take(state))
+		*acks = packet.AppendAck(*acks, answer, id)
 		size += end
 		n++
 	}
