@@ -118,6 +118,7 @@ var runFlags = []flagGroup{
 		{name: "tls-max", help: "highest TLS `VERSION`"},
 		{name: "curves", kind: list, help: "key exchange `LIST`, such as X25519MLKEM768,X25519,P-256"},
 		{name: "insecure", kind: toggle, aliases: []string{"tls-skip-verify", "skip-verify", "insecure-skip-verify"}, help: "do not verify the broker's certificate"},
+		{name: "tls-resume", kind: toggle, help: "take up TLS sessions of earlier connections"},
 	}},
 	{"Judging (exit codes 6, 7, 8)", []flagSpec{
 		{name: "fail-if", kind: list, tool: true, help: "`GATE` that fails the run where it is true: 'p99 > 5ms @ qos=1', 'lost > 0'; repeatable"},

@@ -100,7 +100,8 @@ func (s *shard) flush() {
 type legs struct {
 	e2e, service, lag, ack, pubrec leg
 	dns, connect                   leg
-	handshake, connack, suback     leg
+	handshake, resumed             leg
+	connack, suback                leg
 }
 
 // drain moves what the shards hold into l.
@@ -129,7 +130,7 @@ func (l *legs) take(src *legs) {
 func (l *legs) latency() result.Latency {
 	return result.Latency{
 		EndToEnd: l.e2e.result(), Service: l.service.result(), SendLag: l.lag.result(), Ack: l.ack.result(), Pubrec: l.pubrec.result(),
-		DNS: l.dns.result(), Connect: l.connect.result(), TLSHandshake: l.handshake.result(),
+		DNS: l.dns.result(), Connect: l.connect.result(), TLSHandshake: l.handshake.result(), TLSResumed: l.resumed.result(),
 		Connack: l.connack.result(), Subscribe: l.suback.result(),
 	}
 }

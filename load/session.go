@@ -250,7 +250,10 @@ func (s *session) learn(c *mqtt.Client, d *Dialer) {
 	}
 	s.legs.connect.record(int64(d.Legs.TCP), 1)
 	s.legs.connack.record(int64(connack), 1)
-	if d.Legs.TLS > 0 {
+	switch {
+	case d.Legs.Resumed:
+		s.legs.resumed.record(int64(d.Legs.TLS), 1)
+	case d.Legs.TLS > 0:
 		s.legs.handshake.record(int64(d.Legs.TLS), 1)
 	}
 	s.window = s.granted(c)

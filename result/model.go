@@ -187,6 +187,9 @@ type Latency struct {
 	Connack      *Histogram `json:"connack"`
 	Subscribe    *Histogram `json:"subscribe"`
 	DNS          *Histogram `json:"dns"` // of a name that was resolved, before connect
+	// TLSResumed are the handshakes that took up an earlier session; TLSHandshake
+	// has the others. Nil in reports of earlier versions.
+	TLSResumed *Histogram `json:"tls_resumed"`
 }
 
 // Histogram summarises a latency histogram and carries it whole: HDR is the

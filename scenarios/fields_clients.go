@@ -226,6 +226,14 @@ func tlsFields() []field {
 		}
 		return nil
 	}
+	resume := boolField("tls_resume", func(c *Case) *bool { return &c.TLS.Resume })
+	resume.section = "tls"
+	resume.get = func(s *Scenario) any {
+		if s.base.TLS.Resume {
+			return true
+		}
+		return nil
+	}
 	return []field{
 		cafile,
 		tlsField("capath", true, func(o *tlsconf.Options) *string { return &o.CAPath }),
@@ -238,6 +246,7 @@ func tlsFields() []field {
 		versionField("tls_max", func(o *tlsconf.Options) *uint16 { return &o.MaxVersion }),
 		curves,
 		insecure,
+		resume,
 	}
 }
 

@@ -337,3 +337,26 @@ func TestStateResumed(t *testing.T) {
 		}
 	}
 }
+
+// TestResume: the second connection of one configuration takes up the session
+// of the first where that is asked for, and not otherwise.
+func TestResume(t *testing.T) {
+	ca := newCA(t, time.Now())
+	server := &tls.Config{Certificates: []tls.Certificate{ca.leaf(t, nil)}}
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		for _, resume := range []bool{false, true} {
+			o := ca.options()
+			o.Resume, o.MaxVersion = resume, version
+			conf, err := o.ClientConfig("localhost")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 2 {
+				state, err := handshake(t, conf, server)
+				if want := resume && i == 1; err != nil || state.DidResume != want {
+					t.Errorf("%s, resume %v, connection %d: resumed %v, %v", tls.VersionName(version), resume, i, state.DidResume, err)
+				}
+			}
+		}
+	}
+}

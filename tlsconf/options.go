@@ -37,6 +37,9 @@ type Options struct {
 	Curves []tls.CurveID
 	// Insecure skips the verification of the server's certificate.
 	Insecure bool
+	// Resume keeps sessions, so that connections of one ClientConfig after the
+	// first to a server need no full handshake where it lets them.
+	Resume bool
 
 	// CAPEM, CertPEM and KeyPEM are the same in memory, for the embedded
 	// broker's throw-away certificates. CAPEM is added to the CA files;
@@ -78,6 +81,9 @@ func (o Options) ClientConfig(host string) (*tls.Config, error) {
 		// Records that grow with the connection's age would make a young
 		// connection's throughput differ from an old one's.
 		DynamicRecordSizingDisabled: true,
+	}
+	if o.Resume {
+		c.ClientSessionCache = tls.NewLRUClientSessionCache(0) // of as many servers as the default holds
 	}
 	if o.MinVersion != 0 {
 		c.MinVersion = o.MinVersion
