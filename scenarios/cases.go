@@ -403,6 +403,21 @@ func remainingLength(c *Case) int {
 	}
 }
 
+// stamped is a payload of somebody's own content that does not arrive as it is, or "".
+func (s *Scenario) stamped() string {
+	for _, a := range s.axes {
+		for _, v := range a.values {
+			var c Case
+			v.apply(&c)
+			own := c.Payload.Kind == PayloadText || c.Payload.Kind == PayloadFile || c.Payload.Kind == PayloadTemplate
+			if own && c.Payload.Size >= 8 && !s.base.Load.VerifyOff && !s.hasAxis("verify") {
+				return c.Payload.Name
+			}
+		}
+	}
+	return ""
+}
+
 // Warnings are facts about the scenario that its reader should know, and that
 // do not keep it from running.
 func (s *Scenario) Warnings() []result.Warning {
@@ -412,6 +427,12 @@ func (s *Scenario) Warnings() []result.Warning {
 			Code: "dollar-topic", Message: fmt.Sprintf("topic %s begins with $, which brokers keep for themselves", shown(s.base.Clients.Topic)),
 			// [MQTT-4.7.2-1] and the non-normative comment below it
 			Hint: "brokers may refuse or drop messages to it: choose another topic",
+		})
+	}
+	if name := s.stamped(); name != "" {
+		list = append(list, result.Warning{
+			Code: "stamp", Message: fmt.Sprintf("the first 8 bytes of payload %s are replaced by the ledger's stamp", shown(name)),
+			Hint: "--verify=off sends it as it is, and then messages are only counted",
 		})
 	}
 	if s.base.TLS.Insecure {

@@ -161,6 +161,19 @@ func TestPayloadForms(t *testing.T) {
 	}
 }
 
+// Who sends content of their own is told what becomes of its first bytes.
+func TestStampWarning(t *testing.T) {
+	for in, want := range map[string]int{"text:long enough": 1, "text:short": 0, "10": 0, "uniform:8-99": 0, "template:%i %s": 1} {
+		s := set(t, parse(t, "name: x"), "payload", in)
+		if n := len(s.Warnings()); n != want {
+			t.Errorf("%s: %d warnings, want %d", in, n, want)
+		}
+		if n := len(set(t, s, "verify", "off").Warnings()); n != 0 {
+			t.Errorf("%s without stamps: %d warnings", in, n)
+		}
+	}
+}
+
 func TestFillAllocates(t *testing.T) {
 	for _, in := range []string{`template:{"id":%i,"n":%s,"t":%t,"r":%x8}`, "uniform:10-1KiB", "normal:1000+-100", "mix:10*9,8KiB*1"} {
 		p := payloadOf(t, in)

@@ -121,3 +121,54 @@ func TestPaceErrors(t *testing.T) {
 		checkErrors(t, err, "x.yaml:1: "+want)
 	}
 }
+
+// FuzzPace: whatever parses as a load settles without a panic into windows that
+// hold it, or is refused.
+func FuzzPace(f *testing.F) {
+	f.Add("10k", "10ms", "30s:1k,1m:10k", "5s", "60s")
+	f.Add("90/m", "0s", "0:5,1s:0", "0s", "1ms")
+	f.Add("1.5M", "1h", "1s:", "", "24h")
+	f.Fuzz(func(t *testing.T, rate, interval, stages, ramp, duration string) {
+		for _, one := range [][2]string{{"rate", rate}, {"interval", interval}, {"stages", stages}} {
+			s := parseQuietly("matrix: {qos: 0}")
+			if s.Set(one[0], one[1]) != nil || s.Set("ramp", ramp) != nil || s.Set("duration", duration) != nil {
+				continue
+			}
+			cases, err := s.Cases()
+			if err != nil || len(cases) != 1 {
+				continue
+			}
+			l := cases[0].Load
+			var sum time.Duration
+			for _, st := range l.Stages {
+				if st.Duration <= 0 || st.From < 0 || st.To < 0 {
+					t.Fatalf("%v: %+v", one, l.Stages)
+				}
+				sum += st.Duration
+			}
+			if len(l.Stages) > 0 && (sum != l.Duration || l.Iterations < 1 || l.Warmup < 0 || windows(sum) != l.Warmup+l.Iterations) {
+				t.Fatalf("%v: %v in %+v", one, sum, l)
+			}
+		}
+	})
+}
+
+func parseQuietly(text string) *Scenario {
+	s, err := Parse("x.yaml", []byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// FuzzCredentials: no row, however odd, panics, loops or shows a password.
+func FuzzCredentials(f *testing.F) {
+	f.Add("id,user,password\na,b,s3cret\n")
+	f.Add("id,password\n\"a\n,\"s3cret\"\"\r\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		path := writeFile(t, "c.csv", content)
+		if err := checkCredentials(path, 5); err != nil && strings.Contains(content, "s3cret") && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%q: %v", content, err)
+		}
+	})
+}
