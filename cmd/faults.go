@@ -36,7 +36,8 @@ const exitCodesHelp = `Exit codes:
   1    internal error, or a report that could not be written
   2    usage or configuration; nothing was sent
   3    target unreachable or refused; nothing was measured
-  4    run incomplete: clients lost, messages unsent, or a case failed
+  4    run incomplete: clients lost, messages unsent, a case failed, or with
+       --strict a rate that was not kept
   5    delivery contract broken: loss at QoS 1 or 2, duplicates at QoS 2
   6    gate failed
   7    regression: slower than the base, or delivery worse

@@ -7,9 +7,50 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// deliveryLines is one line where every case is as it should be. Otherwise
-// every case that is not has a line of its own.
+// deliveryLines are the account of the messages, and the rates of open loops.
 func deliveryLines(cases []result.Case) []string {
+	return append(accountLines(cases), rateLines(cases)...)
+}
+
+// rateLines tell what open loops offered, in total over all publishers, and what
+// they sent.
+func rateLines(cases []result.Case) []string {
+	var list []perCase
+	for i := range cases {
+		o := cases[i].Offered
+		if o == nil {
+			continue
+		}
+		sent := "nothing"
+		if o.Achieved != nil {
+			sent = result.FormatFloat(*o.Achieved, rateDecimals(*o.Achieved))
+		}
+		text := fmt.Sprintf("%s msg/s offered in total, %s sent", result.FormatFloat(o.MessagesPerSec, rateDecimals(o.MessagesPerSec)), sent)
+		if !cases[i].RateKept() {
+			text += ": not kept"
+		}
+		list = append(list, perCase{cases[i].ID, text})
+	}
+	switch {
+	case len(list) == 0:
+		return nil
+	case len(cases) == 1:
+		return []string{"rate: " + list[0].text}
+	}
+	return append([]string{"rate:"}, arrows(list)...)
+}
+
+// rateDecimals is how many decimals a rate is worth.
+func rateDecimals(perSec float64) int {
+	if perSec < 100 {
+		return 1
+	}
+	return 0
+}
+
+// accountLines is one line where every case is as it should be. Otherwise
+// every case that is not has a line of its own.
+func accountLines(cases []result.Case) []string {
 	var clean result.Delivery
 	var off []perCase
 	good, idle := 0, 0
@@ -43,6 +84,9 @@ func deliveryLines(cases []result.Case) []string {
 
 // allWell words a clean account, and claims no more than could be seen.
 func allWell(d result.Delivery) string {
+	if d.Sent == 0 {
+		return result.FormatInt(d.Received) + " received of what others sent"
+	}
 	if d.Expected == 0 {
 		return result.FormatInt(d.Sent) + " sent, no delivery to expect"
 	}
@@ -51,7 +95,7 @@ func allWell(d result.Delivery) string {
 		s += result.FormatInt(d.Expected) + " deliveries expected, "
 	}
 	if d.CountsOnly {
-		return s + "as many delivered; payloads below 8 bytes tell neither order nor duplicates"
+		return s + "as many delivered; messages without a stamp tell neither order nor duplicates"
 	}
 	return s + "all delivered once, in order"
 }

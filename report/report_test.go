@@ -124,7 +124,7 @@ func TestDeliveryLine(t *testing.T) {
 	}{
 		{full(1_234_567), "delivery: 1,234,567 sent, all delivered once, in order"},
 		{fanout, "delivery: 10 sent, 30 deliveries expected, all delivered once, in order"},
-		{short, "delivery: 10 sent, as many delivered; payloads below 8 bytes tell neither order nor duplicates"},
+		{short, "delivery: 10 sent, as many delivered; messages without a stamp tell neither order nor duplicates"},
 		{result.Delivery{}, "delivery: nothing was sent"},
 		{result.Delivery{Scheduled: 5, Sent: 5}, "delivery: 5 sent, no delivery to expect"},
 		{lost, "delivery:|  x -> 1,000,000 of 1,000,000 sent (100 %), 999,999 of 1,000,000 delivered (>99.99 %), 1 lost (<0.01 %)"},
