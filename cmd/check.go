@@ -192,8 +192,8 @@ func cannotRun(cells []preflight.Cell) []string {
 // run. Where none can, stopped is set and nothing shall be sent: the first
 // reason is the run's outcome.
 func (r *run) preflight(ctx context.Context) (o outcome, stopped bool) {
-	if r.embedded {
-		return o, false
+	if r.embedded || r.live {
+		return o, false // a live command's own connection is the check
 	}
 	cells := preflight.Brokers(ctx, r.cases, preflight.Options{RunID: r.report.Run.ID, Short: true}).Cells
 	switch {
