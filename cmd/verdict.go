@@ -127,6 +127,12 @@ func remedy(kind, text string) string {
 	switch {
 	case strings.Contains(text, "connection refused"):
 		return "nothing listens there: check --url, or leave it out to measure the embedded broker"
+	case strings.Contains(text, "cannot assign requested address"):
+		return "the local ports towards the broker are used up: more addresses with --source-ip, or a wider net.ipv4.ip_local_port_range, help"
+	case strings.Contains(text, "too many open files"):
+		return "raise the limit with ulimit -n, or ask for fewer clients"
+	case kind == "connack timeout":
+		return "the broker takes connections and does not answer them: it may be overloaded; --connect-timeout sets how long to wait"
 	case strings.Contains(text, "cannot resolve"):
 		return "check the name after --url or --host"
 	case kind == "connect":

@@ -70,7 +70,7 @@ clients:
   will_retain: true
   will_delay: 1s
   user_properties: {TraceId: x, traceid: 1.0, on: yes}
-tls: {cafile: ca.pem, capath: /cas, cert: c.pem, key: c.key, key_password_file: kp, servername: broker, alpn: [mqtt], tls_min: 1.2, tls_max: "1.3", curves: [X25519, P-256], insecure: true}
+tls: {cafile: ca.pem, capath: /cas, cert: c.pem, key: c.key, key_password_file: kp, servername: broker, alpn: [mqtt], tls_min: 1.2, tls_max: "1.3", curves: [X25519, P-256], insecure: true, tls_resume: true}
 gates: ["p99 < 5ms @ qos=1", lost == 0]
 exclude: ["qos=2/payload=1024", "payload=text:a,b/inflight=10"]
 `
@@ -113,7 +113,7 @@ func TestParseEverything(t *testing.T) {
 	}
 	o := c.TLS
 	if o.CAFiles[0] != "dir/ca.pem" || o.CAPath != "/cas" || o.CertFile != "dir/c.pem" || o.KeyFile != "dir/c.key" || o.KeyPasswordFile != "dir/kp" ||
-		o.ServerName != "broker" || o.ALPN[0] != "mqtt" || o.MinVersion != 0x303 || o.MaxVersion != 0x304 || len(o.Curves) != 2 || !o.Insecure {
+		o.ServerName != "broker" || o.ALPN[0] != "mqtt" || o.MinVersion != 0x303 || o.MaxVersion != 0x304 || len(o.Curves) != 2 || !o.Insecure || !o.Resume {
 		t.Errorf("tls %+v", o)
 	}
 	g := c.Target
@@ -173,7 +173,7 @@ func TestParseErrors(t *testing.T) {
 		{"syntax, colon", "name: a\nmatrix: qos: 1\n", []string{"x.yaml:2: not YAML: mapping values are not allowed in this context"}},
 		{"unknown key", "matrix:\n\n\n  qoss: 1\n", []string{`x.yaml:4: unknown key "qoss", did you mean "qos"?`}},
 		{"unknown section", "loads: {}\n", []string{`x.yaml:1: unknown key "loads", did you mean "load"?`}},
-		{"nothing near", "tls: {zzzzzz: 1}\n", []string{`x.yaml:1: unknown key "zzzzzz": known here are cafile, capath, cert, key, key_password_file, servername, alpn, tls_min, tls_max, curves, insecure`}},
+		{"nothing near", "tls: {zzzzzz: 1}\n", []string{`x.yaml:1: unknown key "zzzzzz": known here are cafile, capath, cert, key, key_password_file, servername, alpn, tls_min, tls_max, curves, insecure, tls_resume`}},
 		{"hyphen", "target: {connect-timeout: 5s}\n", []string{`x.yaml:1: unknown key "connect-timeout", did you mean "connect_timeout"?`}},
 		{"wrong section", "load: {qos: 1}\nmatrix: {url: h}\nclients: {pairs: 3}\nqos: 1\n", []string{
 			"x.yaml:1: qos belongs to matrix", "x.yaml:2: url belongs to target", "x.yaml:3: pairs belongs to load", "x.yaml:4: qos belongs to matrix"}},
