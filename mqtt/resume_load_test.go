@@ -161,12 +161,13 @@ func TestCutUnderLoad(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for range 6000 {
-					w.pump(10)
-					time.Sleep(10 * time.Millisecond)
+				for range 1200 {
+					w.pump(50)
+					time.Sleep(50 * time.Millisecond)
 				}
 				time.Sleep(time.Second)
 				l.Close()
+				synctest.Wait() // for the broker's end
 				if b.fault != nil || !errors.Is(w.err, ErrClosed) {
 					t.Error(b.fault, w.err)
 				}
