@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,11 +46,8 @@ func TestSomeReset(t *testing.T) {
 	for model, change := range map[string]func(*scenarios.Case){"closed": nil, "open": atRate(1000, 2*time.Second)} {
 		t.Run(model, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var once sync.Once
-				f := &mqtttest.Fake{Hangup: func(int) (cut bool) {
-					once.Do(func() { cut = true })
-					return cut
-				}}
+				var cut atomic.Bool
+				f := &mqtttest.Fake{Hangup: func(int) bool { return cut.CompareAndSwap(false, true) }}
 				r, err := against(t, f, func(c *scenarios.Case) {
 					c.Load.Messages = 2000
 					if change != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -253,14 +254,8 @@ func TestPacketTooLarge(t *testing.T) {
 func TestHangup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		cut := false
-		f := &mqtttest.Fake{Hangup: func(n int) bool {
-			if n == 500 && !cut {
-				cut = true
-				return true
-			}
-			return false
-		}}
+		var cut atomic.Bool
+		f := &mqtttest.Fake{Hangup: func(n int) bool { return n == 500 && cut.CompareAndSwap(false, true) }}
 		r, err := against(t, f, func(c *scenarios.Case) { c.Load.Topics, c.Load.Messages, c.Load.Iterations = 4, 4000, 2 })
 		if err != nil {
 			t.Fatal(err)

@@ -338,12 +338,13 @@ const (
 )
 
 // ringSize is how many send times a publisher remembers: of twice the window,
-// so that a delivery within it finds its own.
+// so that a delivery within it finds its own. All of the window may be of one
+// topic, and as many messages to each of the others have gone since.
 func (s *session) ringSize() int {
 	if s.open != nil {
 		return s.open.ringSize
 	}
-	least, ring := 2*s.Load.Inflight, 1
+	least, ring := 2*s.Load.Inflight*max(s.Load.TopicsPerPublisher, 1), 1
 	if s.Load.Share != "" {
 		least = max(least, min(sharedWindows*s.Load.Inflight, sharedRing))
 	}
