@@ -104,9 +104,9 @@ func TestJudge(t *testing.T) {
 		g    goal
 		want string
 	}{
-		{goal{ours: ourClient, peers: paho, must: 50, aim: 51}, "CPU of mqttload less than that of paho.mqtt.golang 50x 51x 50.0x holds"},
-		{goal{ours: ourClient, peers: paho, must: 20, aim: 50}, "CPU of mqttload less than that of paho.mqtt.golang 20x 50x 50.0x holds, aim too"},
-		{goal{ours: ourClient, must: 6, aim: 7}, "CPU of mqttload less than that of gomqtt 6x 7x 5.0x MISSED"},
+		{goal{ours: ourClient, peers: paho, must: 50, aim: 51}, "CPU of mqttload less than that of paho.mqtt.golang 50x 51x 50x holds"},
+		{goal{ours: ourClient, peers: paho, must: 20, aim: 50}, "CPU of mqttload less than that of paho.mqtt.golang 20x 50x 50x holds, aim too"},
+		{goal{ours: ourClient, must: 6, aim: 7}, "CPU of mqttload less than that of gomqtt 6x 7x 5x MISSED"},
 		{goal{ours: ourClient, peers: []string{"paho.golang"}, must: 6, aim: 7}, "CPU of mqttload less than that of the best peer 6x 7x  not measured"},
 		{goal{ours: engine, must: 6, aim: 7}, "CPU of mqttload, engine less than that of the best peer 6x 7x  not measured"},
 		{goal{ours: ourClient, rss: 7}, "memory per idle connection 7 KiB  7.0 KiB holds"},
@@ -133,7 +133,7 @@ func TestRender(t *testing.T) {
 	}
 	for _, want := range []string{
 		"3 rounds, median (min-max)",
-		"| work=publish/qos=0/payload=10 | mqttload | 1,234 (20-30,000) |  | 0 | 7.0 | 1.0x |\n",
+		"| work=publish/qos=0/payload=10 | mqttload | 1,234 (20-30,000) |  | 0 | 7.0 | 1x |\n",
 		"| work=publish/qos=0/payload=10 | gomqtt v1 | FAILED: a\\|b | | | | |\n",
 		"| CPU per message or connection | mqttload | gomqtt |\n|---|---:|---:|\n| work=publish/qos=0/payload=10 | 1,234 ns | FAILED |\n",
 		"| work=publish/qos=0/payload=10 | CPU of mqttload less than that of the best peer | 4x | 10x |  | not measured |\n",

@@ -112,7 +112,7 @@ func line(x, ours *row) string {
 		cells[5] = fmt.Sprintf("%.1f", m/1024)
 	}
 	if ours != nil && len(ours.Samples) > 0 && ours.Failed == "" {
-		cells[6] = fmt.Sprintf("%.1fx", cpu.median/spreadOf(ours, cpuOf).median)
+		cells[6] = number(cpu.median/spreadOf(ours, cpuOf).median) + "x"
 	}
 	return "| " + strings.Join(cells, " | ") + " |\n"
 }
@@ -121,7 +121,7 @@ func rssOf(s sample) float64 { return s.RSSBytes }
 
 // number writes a figure with three digits, or whole with separators.
 func number(v float64) string {
-	if v < 100 {
+	if v < 99.95 {
 		return fmt.Sprintf("%.3g", v)
 	}
 	digits := fmt.Sprintf("%.0f", v)
@@ -161,7 +161,7 @@ func judge(w *work, g goal, rows []row) (v verdict, ok bool) {
 	}
 	v.text = fmt.Sprintf("CPU of %s less than that of %s", g.ours, best.Client)
 	ratio := spreadOf(best, cpuOf).median / spreadOf(ours, cpuOf).median
-	v.seen = fmt.Sprintf("%.1fx", ratio)
+	v.seen = number(ratio) + "x"
 	switch {
 	case ratio >= g.aim:
 		v.verdict = "holds, aim too"
