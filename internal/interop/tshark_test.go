@@ -2,6 +2,7 @@ package interop
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,12 +18,19 @@ func capture(t *testing.T, port string) (stop func() string) {
 	t.Helper()
 	tshark := need(t, "tshark")
 	file := filepath.Join(t.TempDir(), "run.pcap")
-	// A large buffer: what the kernel drops would be missed.
-	p := start(t, tshark, "-i", "lo", "-B", "64", "-f", "tcp port "+port, "-w", file)
-	if line, err := findLine(p.stderr, "Capture started"); err != nil {
-		lacking(t, "tshark may not capture: it needs the rights of root (%v) %s", err, line)
+	// A large buffer: what the kernel drops would be missed. The client
+	// identifiers are told while it is written.
+	p := start(t, tshark, "-i", "lo", "-B", "64", "-f", "tcp port "+port, "-w", file,
+		"-d", "tcp.port=="+port+",mqtt", "-P", "-l", "-T", "fields", "-e", "mqtt.clientid")
+	if _, err := findLine(p.stderr, "Capture started"); err != nil {
+		lacking(t, "tshark may not capture: it needs the rights of root: %v", err)
 	}
-	said := make(chan []string, 1)
+	last, said := make(chan error, 1), make(chan []string, 1)
+	go func() {
+		_, err := findLine(p.stdout, "last")
+		last <- err
+		drop(p.stdout)
+	}()
 	go func() {
 		var list []string
 		for p.stderr.Scan() {
@@ -32,6 +40,18 @@ func capture(t *testing.T, port string) (stop func() string) {
 	}()
 	return func() string {
 		t.Helper()
+		// What is on the wire comes to tshark late: once it has this one, it has all.
+		nc, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if _, err := nc.Write([]byte("\x10\x10\x00\x04MQTT\x04\x02\x00\x00\x00\x04last")); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-last; err != nil {
+			t.Fatal("tshark: ", err)
+		}
 		if err := p.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
