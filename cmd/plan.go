@@ -191,10 +191,3 @@ func payloadSize(p scenarios.Payload) string {
 	}
 	return result.FormatInt(int64(p.Size)) + " B"
 }
-
-// checkUnbuilt refuses what the format knows and the engine does not do yet.
-func checkUnbuilt(cases []scenarios.Case, bad *faults) {
-	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return c.Target.Reconnect }) {
-		bad.usage("leave it out", "reconnect is not part of this version")
-	}
-}

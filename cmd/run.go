@@ -111,7 +111,6 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	bad = append(bad, aim(r.cases)...)
 	r.embedded = embedded(r.cases)
 	env := machine()
-	checkUnbuilt(r.cases, &bad)
 	for _, l := range checkHost(r.cases, r.embedded, thisHost(), &bad) {
 		a.warn("warning: %s: %s", l.Message, l.Hint)
 	}

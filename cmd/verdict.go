@@ -152,9 +152,10 @@ func remedy(kind, text string) string {
 // incomplete finds clients that did not connect or were lost, and messages that
 // were not sent. In an interrupted run that is what was asked for.
 func (o outcome) incomplete() faults {
-	var lost, planned, connected, unsent, scheduled, nacked, sent int64
+	var lost, back, planned, connected, unsent, scheduled, nacked, sent int64
 	for _, c := range o.cases {
 		lost += c.Clients.Lost
+		back += c.Clients.Reconnects
 		planned += c.Clients.Planned
 		connected += c.Clients.Connected
 		unsent += c.Delivery.Unsent
@@ -168,7 +169,7 @@ func (o outcome) incomplete() faults {
 		what, remedy string
 	}{
 		{planned - connected, planned, "connections did not come about", ""},
-		{lost, connected, "connections were lost while they were needed", ""},
+		{lost, connected + back, "connections were lost while they were needed" + cameBack(back), ""},
 		{nacked, sent, "messages were refused by the broker", "the errors below the table name its reasons"},
 		{unsent, scheduled, "messages were not sent", "the broker took no more: a smaller --inflight or a longer --drain may do, or its limits on messages in flight and queued"},
 	} {
@@ -178,6 +179,13 @@ func (o outcome) incomplete() faults {
 		}
 	}
 	return bad
+}
+
+func cameBack(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s came back", result.FormatInt(n))
 }
 
 // slow finds open loops that did not send at their rate, where that matters.
@@ -200,14 +208,16 @@ func (o outcome) slow() faults {
 }
 
 // broken finds loss at QoS 1 and 2, and duplicates at QoS 2. A broker that
-// granted less than was asked for has promised less, and is warned about.
+// granted less than was asked for has promised less, and is warned about; and it
+// owes nothing to who was away without a session.
 func (o outcome) broken() faults {
 	var bad faults
 	for qos := byte(1); qos <= 2; qos++ {
 		var d result.Delivery
 		var example string
 		for _, c := range o.cases {
-			if o.plan(c.ID).QoS != qos || downgraded(c) {
+			plan := o.plan(c.ID)
+			if plan.QoS != qos || downgraded(c) || c.Clients.Reconnects > 0 && !plan.Clients.Persistent(plan.Protocol) {
 				continue
 			}
 			d.Add(c.Delivery)

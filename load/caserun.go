@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mqttload/mqttload/result"
@@ -34,7 +35,9 @@ type caseRun struct {
 	held         heldTotal
 	longestPause int64 // of garbage collection, ns
 	missed       span
+	outages      outages
 	interrupted  bool
+	warning      sync.Mutex // guards warnings
 	warnings     []result.Warning
 	legs         legs
 	window       int
@@ -163,10 +166,15 @@ func (c *caseRun) result() *result.Case {
 		Window:   c.window, WindowAsked: c.Load.Inflight, OperationsPerMessage: c.Load.OperationsPerMessage,
 	}
 	r.Delivery.CountsOnly = !c.stamped()
+	r.Delivery.Resent = c.outages.resent
+	r.Latency.Reconnect = c.outages.took.result()
 	r.Losses = c.losses(r)
 	r.Offered = c.offer()
 	r.Bottleneck = c.bottleneck(r)
 	if w := rateWarning(r); w.Code != "" && !c.interrupted {
+		r.Warnings = append(r.Warnings, w)
+	}
+	if w := c.outages.warning(&c.clients, c.start); w.Code != "" {
 		r.Warnings = append(r.Warnings, w)
 	}
 	if c.untimed > 0 {
@@ -181,6 +189,8 @@ func (c *caseRun) result() *result.Case {
 
 // warn adds a warning once.
 func (c *caseRun) warn(code, message, hint string) {
+	c.warning.Lock()
+	defer c.warning.Unlock()
 	for _, w := range c.warnings {
 		if w.Code == code && w.Message == message {
 			return

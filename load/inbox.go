@@ -141,7 +141,7 @@ func (p *publisher) ahead() uint64 {
 	if p.open != nil {
 		return p.chunk
 	}
-	return p.window
+	return p.asked
 }
 
 // time records the latency of the message seq, which has come at now.
@@ -196,7 +196,7 @@ func (in *inbox) tell(now int64) {
 		r.delivered.Store(n)
 		r.volume.Store(l.bytes + l.warm.bytes)
 		if l.unordered {
-			r.high.Store(r.flow.first + uint64(n))
+			r.high.Store(r.flow.first + uint64(n) + r.forgiven)
 		} else {
 			r.high.Store(l.next)
 		}

@@ -129,6 +129,8 @@ func (it *iteration) wait(ctx context.Context, publishers []*publisher) (stalled
 			}
 			if m := all.sent + all.received + all.acked + nacked(publishers); m != moved {
 				moved, last = m, now
+			} else if it.awaited(ctx, now) {
+				last = now
 			} else if now-last >= int64(drain) {
 				it.giveUp(publishers)
 				return true
@@ -207,14 +209,11 @@ func (it *iteration) usage() (u usage) {
 	u.user, u.system = it.x.cfg.CPU()
 	u.pauses = gcPauses()
 	for _, m := range it.members {
-		if m.client == nil {
-			continue
-		}
-		s := m.client.Stats()
-		u.io.Reads += s.Reads
-		u.io.Writes += s.Writes
-		u.io.BytesRead += s.BytesIn
-		u.io.BytesWritten += s.BytesOut
+		io := it.ioOf(m)
+		u.io.Reads += io.Reads
+		u.io.Writes += io.Writes
+		u.io.BytesRead += io.BytesRead
+		u.io.BytesWritten += io.BytesWritten
 	}
 	return u
 }

@@ -1,8 +1,11 @@
 package load
 
 import (
+	"sync/atomic"
+
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
 )
 
 // member is one connection of a session: a publisher, a subscriber, both, or
@@ -10,11 +13,21 @@ import (
 type member struct {
 	session *session
 	shard   *shard
-	client  *mqtt.Client
-	pub     *publisher // nil unless it publishes
-	sub     *inbox     // nil unless it subscribes
-	now     int64      // of this read batch
+	dialer  *Dialer
+	client  atomic.Pointer[mqtt.Client] // the present connection, or the last one; nil before the first
+	link    *mqtt.Link                  // makes lost connections again; nil where they are not
+	pub     *publisher                  // nil unless it publishes
+	sub     *inbox                      // nil unless it subscribes
+	now     int64                       // of this read batch
 	pumps   []*publisher
+
+	// Of connections that are made again.
+	down         bool        // the connection was lost; told by the link, one event after the other
+	unprepared   error       // what made the first connection useless for publishing
+	unsubscribed atomic.Bool // the present connection has no subscriptions yet
+	io           result.IO   // of connections before the present one; under session.mu
+
+	deaf atomic.Bool // it does not receive any more
 }
 
 // BatchStart reads the clock, once for everything that this read has brought.
@@ -108,17 +121,18 @@ func (m *member) Room() {
 	}
 }
 
-// Closed ends what a connection that was lost has carried.
+// Closed ends what a connection has carried that was lost for good.
 func (m *member) Closed(err error) {
 	if m.session.closing.Load() {
 		return
 	}
-	m.session.lost(err)
+	m.session.lost(m, err)
 	if m.pub != nil {
 		m.pub.dead.Store(true)
 		m.pub.pump()
 	}
-	if m.sub != nil && m.sub.lose() {
-		m.session.bereave(m.sub)
+	m.deafen()
+	if m.down {
+		m.session.away.Add(-1)
 	}
 }

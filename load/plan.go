@@ -238,7 +238,7 @@ func (m *member) absent() {
 	if m.pub != nil {
 		m.pub.dead.Store(true)
 	}
-	if m.sub != nil {
+	if m.sub != nil && m.deaf.CompareAndSwap(false, true) {
 		m.sub.lose()
 	}
 }

@@ -19,12 +19,14 @@ type publisher struct {
 	payload  []byte
 	stamped  bool
 	clock    func() int64
+	asked    uint64 // window that was asked for, which the one in force does not exceed
 	window   uint64
 	qos      byte
 	shard    *shard
 	client   *mqtt.Client
 	fillFn   func(p []byte)
 	heard    bool      // somebody must get its messages
+	returns  bool      // its connection is made again when it is lost
 	chunk    uint64    // messages per look at the clock
 	open     *openLoop // nil in a closed loop
 	pacer    *pacer    // of an open loop
@@ -52,10 +54,12 @@ type publisher struct {
 	began         atomic.Int64 // when it began; acknowledgements of what is older are ignored
 	acked, nacked atomic.Int64
 	warmAcked     atomic.Int64  // of what an open loop sent to warm up, refused or not
+	dropped       atomic.Int64  // what a broker that has lost the session will not acknowledge
 	lastAt        atomic.Int64  // time of the last delivery or acknowledgement
 	sent          atomic.Uint64 // seq, for others to read
 	ending        atomic.Bool   // all is sent: every receiver has to pump
 	halt          atomic.Bool   // send no more
+	away          atomic.Bool   // its connection was lost, and is being made again
 	dead          atomic.Bool   // its connection has ended, or those of all who must get its messages
 }
 
@@ -68,7 +72,7 @@ const (
 func newPublisher(s *session, number int) *publisher {
 	p := &publisher{
 		number: number, payload: s.payload, stamped: s.stamped(), clock: s.x.clock,
-		window: uint64(s.Load.Inflight), qos: s.QoS, chunk: maxChunk,
+		asked: uint64(s.Load.Inflight), window: uint64(s.Load.Inflight), qos: s.QoS, chunk: maxChunk, returns: s.Target.Reconnect,
 	}
 	p.sentAt = make([]int64, s.ringSize())
 	p.fillFn = p.fill
@@ -140,6 +144,9 @@ func (p *publisher) allowed() int {
 	if p.seq < p.limit && (p.halt.Load() || p.dead.Load()) {
 		p.limit = p.seq
 	}
+	if p.away.Load() {
+		return 0 // what is due stays due
+	}
 	limit := p.limit
 	if p.open != nil {
 		limit = min(limit, p.pacer.dueOf(p))
@@ -207,7 +214,10 @@ func (p *publisher) send(n int) bool {
 	if err == nil {
 		err = p.client.Flush()
 	}
-	if err != nil {
+	switch {
+	case err != nil && p.returns:
+		p.away.Store(true)
+	case err != nil:
 		p.dead.Store(true)
 		p.limit = p.seq
 	}
@@ -261,8 +271,10 @@ func (p *publisher) checkEnd() {
 }
 
 // answered is how many messages of the iteration the broker has acknowledged or
-// refused.
-func (p *publisher) answered() int64 { return p.acked.Load() + p.nacked.Load() + p.warmAcked.Load() }
+// refused, or will not answer any more.
+func (p *publisher) answered() int64 {
+	return p.acked.Load() + p.nacked.Load() + p.warmAcked.Load() + p.dropped.Load()
+}
 
 func (p *publisher) allReceived() bool {
 	for ; p.ended < len(p.flows); p.ended++ {
@@ -280,6 +292,7 @@ func (p *publisher) begin(it *iteration, messages int64, until int64) {
 	p.acked.Store(0)
 	p.nacked.Store(0)
 	p.warmAcked.Store(0)
+	p.dropped.Store(0)
 	p.lastAt.Store(it.start)
 	p.began.Store(it.start)
 	p.ending.Store(false)
@@ -345,6 +358,9 @@ func (s *session) ringSize() int {
 		return s.open.ringSize
 	}
 	least, ring := 2*s.Load.Inflight*max(s.Load.TopicsPerPublisher, 1), 1
+	if s.Target.Reconnect {
+		least *= 2 // a window that was given up may still arrive
+	}
 	if s.Load.Share != "" {
 		least = max(least, min(sharedWindows*s.Load.Inflight, sharedRing))
 	}

@@ -47,10 +47,14 @@ func ramp(ctx context.Context, n, parallel int, rate float64, do func(i int)) {
 
 // connect makes one client's connection. A broker that is busy, or limits the
 // rate, is asked again for as long as ctx allows.
-func (s *session) connect(ctx context.Context, d *Dialer, cfg mqtt.Config) (client *mqtt.Client, err error) {
+func (s *session) connect(ctx context.Context, m *member, cfg mqtt.Config) (client *mqtt.Client, err error) {
 	err = insist(ctx, func() (err error) {
-		client, err = mqtt.Connect(ctx, cfg)
-		return d.fault(err)
+		if s.Target.Reconnect {
+			client, err = s.link(ctx, m, cfg)
+		} else if client, err = mqtt.Connect(ctx, cfg); err == nil {
+			m.client.Store(client)
+		}
+		return m.dialer.fault(err)
 	}, func(err error) {
 		s.errs.add(kindOf(err), reasonOf(err)+": tried again", err.Error())
 	})

@@ -32,7 +32,9 @@ type session struct {
 	open        *openLoop   // nil in a closed loop
 	closing     atomic.Bool // connections end because this side wants them to
 
-	mu        sync.Mutex // guards what connecting and losing connections count
+	mu        sync.Mutex     // guards what connecting and losing connections count
+	again     sync.WaitGroup // those who subscribe again
+	away      atomic.Int64   // members whose connection is being made again
 	connected atomic.Int64
 	failed    atomic.Int64
 }
@@ -122,21 +124,22 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 			return err
 		}
 	}
-	client, err := s.connect(ctx, d, s.clientConfig(i, m, d))
+	m.dialer = d
+	client, err := s.connect(ctx, m, s.clientConfig(i, m, d))
 	if err != nil {
 		return err
 	}
-	m.client = client
 	s.learn(client, d)
-	if m.sub != nil {
-		if err := s.subscribe(ctx, m); err != nil {
-			return err
-		}
+	if err = m.unprepared; err == nil && m.sub != nil {
+		err = s.subscribe(ctx, m, client)
 	}
-	if m.pub != nil {
-		return s.prepare(m)
+	if err == nil && m.pub != nil && m.link == nil {
+		err = s.prepare(m, client)
 	}
-	return nil
+	if err != nil && m.link != nil {
+		m.link.Close() // or it would go on connecting
+	}
+	return err
 }
 
 func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
@@ -184,14 +187,14 @@ func willOf(w *scenarios.Will, vars scenarios.Vars, v packet.Version) *packet.Wi
 // filtersPerPacket bounds a SUBSCRIBE packet: brokers have limits.
 const filtersPerPacket = 100
 
-func (s *session) subscribe(ctx context.Context, m *member) error {
+func (s *session) subscribe(ctx context.Context, m *member, c *mqtt.Client) error {
 	for filters := range slices.Chunk(m.sub.filters, filtersPerPacket) {
 		var subs []packet.Subscription
 		for _, f := range filters {
 			subs = append(subs, packet.Subscription{Filter: f, QoS: s.QoS})
 		}
 		start := time.Now()
-		codes, err := m.client.Subscribe(ctx, subs, packet.Properties{})
+		codes, err := c.Subscribe(ctx, subs, packet.Properties{})
 		if err != nil {
 			return err
 		}
@@ -211,7 +214,7 @@ func (s *session) subscribed(took time.Duration, codes []packet.ReasonCode) {
 }
 
 // prepare encodes the publisher's message to each of its topics once.
-func (s *session) prepare(m *member) error {
+func (s *session) prepare(m *member, c *mqtt.Client) error {
 	p := packet.Publish{QoS: s.QoS, Retain: s.Clients.Retain, Payload: s.payload, PacketID: 1}
 	if s.QoS == 0 {
 		p.PacketID = 0
@@ -223,7 +226,7 @@ func (s *session) prepare(m *member) error {
 	}
 	for _, f := range m.pub.flows {
 		p.Topic = f.topic
-		t, err := m.client.Template(&p)
+		t, err := c.Template(&p)
 		if err != nil {
 			return err
 		}
@@ -234,8 +237,8 @@ func (s *session) prepare(m *member) error {
 			}
 		}
 	}
-	m.pub.client = m.client
-	m.pub.window = uint64(s.granted(m.client))
+	m.pub.client = c
+	m.pub.window = uint64(s.granted(c))
 	return nil
 }
 
@@ -292,15 +295,6 @@ func (s *session) describe(c *mqtt.Client, d *Dialer) result.Target {
 	return t
 }
 
-// lost counts a connection that ended by itself.
-func (s *session) lost(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clients.Lost++
-	reason := mqtt.EndOf(err)
-	s.errs.add("disconnect", reason, reason)
-}
-
 // grace is how long the other ends of a lost pair are given to be lost as well
 // before they count as closed by this side: a broker that dies takes all its
 // connections, but not at the same instant.
@@ -309,11 +303,12 @@ const grace = 100 * time.Millisecond
 func (s *session) awaitLost() {
 	late := time.After(grace)
 	for _, m := range s.members {
-		if m.client == nil || !m.bereft() {
+		c := m.client.Load()
+		if c == nil || !m.bereft() {
 			continue
 		}
 		select {
-		case <-m.client.Done():
+		case <-c.Done():
 		case <-late:
 			return
 		}
@@ -328,21 +323,25 @@ func (s *session) close() {
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, m := range s.members {
-		if m.client == nil {
-			continue
-		}
-		wg.Go(func() {
-			if m.client.Disconnect(ctx, packet.ReasonSuccess) != nil {
-				m.client.Close()
-			}
-		})
+		wg.Go(func() { m.leave(ctx) })
 	}
 	wg.Wait()
+	s.again.Wait()
+}
+
+// leave disconnects the member, if it is connected.
+func (m *member) leave(ctx context.Context) {
+	switch c := m.client.Load(); {
+	case m.link != nil:
+		_ = m.link.Disconnect(ctx, packet.ReasonSuccess)
+	case c != nil && c.Disconnect(ctx, packet.ReasonSuccess) != nil:
+		c.Close()
+	}
 }
 
 var errNotTried = errors.New("not tried")
 
-var errConnectTimeout = errors.New("no answer within the connect timeout")
+var errConnectTimeout = mqtt.ErrConnectTimeout
 
 func sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {

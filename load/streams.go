@@ -42,7 +42,7 @@ func (s *session) streamAccount(launch int, f *flow, r *receipt) result.StreamAc
 
 // clientID is that of the n-th client, as the broker knows it.
 func (s *session) clientID(n int) string {
-	if c := s.members[n].client; c != nil {
+	if c := s.members[n].client.Load(); c != nil {
 		return c.ClientID()
 	}
 	return s.vars(n).C

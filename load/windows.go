@@ -189,7 +189,7 @@ func (w *windows) deserted() bool {
 	if len(w.session.publishers) > 0 {
 		return len(w.alive()) == 0
 	}
-	return !slices.ContainsFunc(w.members, func(m *member) bool { return m.client != nil && m.client.Err() == nil })
+	return !slices.ContainsFunc(w.members, (*member).stands)
 }
 
 // stillShare is the share of the best window's requests below which a window

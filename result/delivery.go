@@ -62,7 +62,7 @@ func (d *Delivery) counts() []namedCount {
 	return []namedCount{
 		{"scheduled", &d.Scheduled}, {"sent", &d.Sent}, {"unsent", &d.Unsent}, {"acked", &d.Acked},
 		{"nacked", &d.Nacked}, {"expected", &d.Expected}, {"received", &d.Received}, {"delivered", &d.Delivered},
-		{"lost", &d.Lost}, {"duplicated", &d.Duplicated}, {"redelivered", &d.Redelivered}, {"reordered", &d.Reordered},
+		{"lost", &d.Lost}, {"duplicated", &d.Duplicated}, {"redelivered", &d.Redelivered}, {"resent", &d.Resent}, {"reordered", &d.Reordered},
 		{"corrupted", &d.Corrupted}, {"foreign", &d.Foreign}, {"late", &d.Late},
 	}
 }

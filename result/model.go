@@ -190,6 +190,9 @@ type Latency struct {
 	// TLSResumed are the handshakes that took up an earlier session; TLSHandshake
 	// has the others. Nil in reports of earlier versions.
 	TLSResumed *Histogram `json:"tls_resumed"`
+	// Reconnect is how long connections were away that came back: from the loss
+	// to the CONNACK.
+	Reconnect *Histogram `json:"reconnect"`
 }
 
 // Histogram summarises a latency histogram and carries it whole: HDR is the
@@ -227,9 +230,12 @@ type Delivery struct {
 	// Redelivered counts those of Duplicated whose DUP flag said so.
 	Redelivered int64 `json:"redelivered"`
 	Reordered   int64 `json:"reordered"`
-	Corrupted   int64 `json:"corrupted"` // delivered all the same: stamp readable, content not
-	Foreign     int64 `json:"foreign"`
-	Late        int64 `json:"late"` // came after it had been counted lost
+	// Resent counts PUBLISH and PUBREL that went again after a reconnect, the
+	// messages with their DUP flag. They are sent once all the same.
+	Resent    int64 `json:"resent"`
+	Corrupted int64 `json:"corrupted"` // delivered all the same: stamp readable, content not
+	Foreign   int64 `json:"foreign"`
+	Late      int64 `json:"late"` // came after it had been counted lost
 	// CountsOnly is set where payloads are too short to carry a stamp: then
 	// order, duplicates and content could not be seen, only numbers.
 	CountsOnly bool `json:"counts_only"`

@@ -248,7 +248,7 @@ func ledger(c Case) []Warning {
 
 // clientsMissing finds a case that was measured with fewer clients than planned.
 func clientsMissing(c Case) []Warning {
-	never, lost := c.Clients.Planned-c.Clients.Connected, c.Clients.Lost
+	never, lost := c.Clients.Planned-c.Clients.Connected, c.Clients.Lost-c.Clients.Reconnects
 	var parts []string
 	if never > 0 {
 		parts = append(parts, fmt.Sprintf("%s of %s clients did not connect", FormatInt(never), FormatInt(c.Clients.Planned)))
@@ -278,6 +278,6 @@ func (l Latency) All() []NamedHistogram {
 		{"end_to_end", l.EndToEnd}, {"service", l.Service}, {"send_lag", l.SendLag}, {"ack", l.Ack},
 		{"pubrec", l.Pubrec}, {"connect", l.Connect}, {"tls_handshake", l.TLSHandshake},
 		{"connack", l.Connack}, {"subscribe", l.Subscribe},
-		{"dns", l.DNS}, {"tls_resumed", l.TLSResumed},
+		{"dns", l.DNS}, {"tls_resumed", l.TLSResumed}, {"reconnect", l.Reconnect},
 	}
 }

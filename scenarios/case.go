@@ -153,6 +153,15 @@ type Clients struct {
 	UserProperties []packet.UserProperty // MQTT 5, on PUBLISH, in the order written
 }
 
+// Persistent reports whether the clients ask the broker to keep their sessions
+// while they are away.
+func (c *Clients) Persistent(v packet.Version) bool {
+	if v == packet.V5 {
+		return c.SessionExpiry > 0
+	}
+	return !c.CleanStart
+}
+
 // Will is the will of every client. Topic and Payload may hold variables.
 type Will struct {
 	Topic, Payload string

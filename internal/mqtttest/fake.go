@@ -19,6 +19,9 @@ type Fake struct {
 	Connack                   packet.Connack
 	NoConnack                 bool
 	ConnackDelay, SubackDelay time.Duration
+	// Present reports whether the CONNACK says that a session is present; nil
+	// leaves what Connack says. Subscriptions of such a session still stand.
+	Present func(*packet.Connect) bool
 	// Seen is called with every CONNECT; nil for none.
 	Seen func(*packet.Connect)
 	// When returns the time at which the n-th message of the topic, which has
@@ -124,7 +127,11 @@ func (c *fakeConn) handle(frame packet.Frame) bool {
 			return true
 		}
 		time.Sleep(c.f.ConnackDelay)
-		c.send(&c.f.Connack)
+		connack := c.f.Connack
+		if c.f.Present != nil {
+			connack.SessionPresent = c.f.Present(&p)
+		}
+		c.send(&connack)
 		return !c.f.Connack.Code.IsError()
 	case packet.SUBSCRIBE:
 		return c.subscribe(frame)

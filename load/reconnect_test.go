@@ -1,0 +1,285 @@
+package load_test
+
+import (
+	"context"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/internal/mqtttest"
+	"github.com/mqttload/mqttload/internal/pace"
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// outage is a network that cuts connections and lets nobody through for a while.
+type outage struct {
+	serve func(net.Conn)
+
+	mu    sync.Mutex
+	conns []net.Conn
+	until time.Time
+	dials int
+}
+
+// dial waits until the outage is over, as a SYN that is not answered does.
+func (o *outage) dial(ctx context.Context, _, _, _ string) (net.Conn, error) {
+	o.mu.Lock()
+	o.dials++
+	wait := time.Until(o.until)
+	o.mu.Unlock()
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	near, far := net.Pipe()
+	go o.serve(far)
+	o.mu.Lock()
+	o.conns = append(o.conns, near)
+	o.mu.Unlock()
+	return near, nil
+}
+
+// cut ends all connections; new ones come about once d has passed.
+func (o *outage) cut(d time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.until = time.Now().Add(d)
+	for _, nc := range o.conns {
+		_ = nc.Close()
+	}
+	o.conns = nil
+}
+
+// run runs one reconnecting case over the network.
+func (o *outage) run(t *testing.T, change func(*scenarios.Case)) (*result.Case, error) {
+	t.Helper()
+	c := testCase(1, 100, packet.V311)
+	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
+	c.Target.Reconnect, c.Target.ConnectTimeout = true, 5*time.Second
+	c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 1, 0
+	change(&c)
+	results, err := load.New(load.Config{RunID: "r1", Dial: o.dial, Waiter: pace.Sleeper, Ledger: ledgers(t)}).Run(t.Context(), []scenarios.Case{c})
+	if e := results[0].Delivery.Check(); e != nil {
+		t.Error(e)
+	}
+	return &results[0], err
+}
+
+// hangingUp is a broker that cuts the publisher off before its nth message, and
+// is then away for a while. It keeps sessions.
+func hangingUp(nth int, away time.Duration) *outage {
+	o := new(outage)
+	var mu sync.Mutex
+	known, done := map[string]bool{}, false
+	f := &mqtttest.Fake{}
+	f.Hangup = func(n int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if n != nth || done {
+			return false
+		}
+		done = true
+		o.mu.Lock()
+		o.until = time.Now().Add(away)
+		o.mu.Unlock()
+		return true
+	}
+	f.Present = func(c *packet.Connect) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		was := known[c.ClientID]
+		known[c.ClientID] = true
+		return was && !c.CleanStart
+	}
+	f.Deliver = func(_ int, p packet.Publish) []packet.Publish { return keep(p) }
+	o.serve = f.ServeConn
+	return o
+}
+
+// TestCutAndBack: the broker closes the publisher's connection at half of its
+// messages and is back after a second, with the session. At QoS 1 nothing is
+// lost or left unsent; at QoS 0 what the connection had not delivered is (KAT-23
+// and KAT-24, half of them).
+func TestCutAndBack(t *testing.T) {
+	for qos := byte(0); qos <= 2; qos++ {
+		synctest.Test(t, func(t *testing.T) {
+			o := hangingUp(15_000, time.Second)
+			r, err := o.run(t, func(c *scenarios.Case) {
+				atRate(1000, 30*time.Second)(c)
+				c.QoS, c.Clients.CleanStart = qos, false
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, n := r.Delivery, r.Clients
+			if n.Lost != 1 || n.Reconnects != 1 || len(r.Errors) != 1 || r.Errors[0].Kind != "disconnect" || !hasWarning(r, "reconnected") {
+				t.Errorf("QoS %d: clients %+v, errors %+v, warnings %+v", qos, n, r.Errors, r.Warnings)
+			}
+			if d.Scheduled != 30_000 || d.Unsent != 0 || d.Lost > 10 || qos > 0 && (d.Lost != 0 || d.Acked != 30_000 || d.Resent == 0 || d.Resent > 10) {
+				t.Errorf("QoS %d: %+v", qos, d)
+			}
+			if qos == 0 && d.Lost == 0 {
+				t.Errorf("the message that the broker did not handle came: %+v", d)
+			}
+			// What was due in the gap waited for its end.
+			near(t, "outage", float64(r.Latency.Reconnect.MaxNS), 1e9, 1e-3)
+			if e := r.Latency.EndToEnd; e.MaxNS < 999e6 || e.MaxNS > 1002e6 {
+				t.Errorf("QoS %d: %+v", qos, e)
+			}
+			gap := slices.ContainsFunc(r.Timeline, func(at result.Tick) bool { return at.TNS >= 14e9 && at.TNS < 17e9 && at.Sent < 100 })
+			if !gap {
+				t.Errorf("QoS %d: no gap in %+v", qos, r.Timeline)
+			}
+		})
+	}
+}
+
+// TestBrokerRestarts: a broker that takes all connections with it, ten times at
+// full load, ends no run and leaves nothing behind. Persistent sessions of a
+// broker that lived on lose nothing; those of one that has forgotten them may.
+func TestBrokerRestarts(t *testing.T) {
+	for name, persistent := range map[string]bool{"session kept": true, "session gone": false} {
+		for qos := byte(0); qos <= 2; qos++ {
+			t.Run(name, func(t *testing.T) {
+				before := runtime.NumGoroutine()
+				b := broker.New(broker.Config{})
+				o := &outage{serve: b.ServeConn}
+				stop := make(chan struct{})
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					for range 10 {
+						select {
+						case <-stop:
+							return
+						case <-time.After(40 * time.Millisecond):
+							o.cut(10 * time.Millisecond)
+						}
+					}
+				})
+				r, err := o.run(t, func(c *scenarios.Case) {
+					c.QoS, c.Clients.CleanStart = qos, !persistent
+					c.Load.Topics, c.Load.MinTime, c.Load.Drain = 4, 700*time.Millisecond, 300*time.Millisecond
+				})
+				close(stop)
+				wg.Wait()
+				_ = b.Close()
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, n := r.Delivery, r.Clients
+				if n.Reconnects == 0 || n.Reconnects > n.Lost || n.Reconnects+8 < n.Lost || n.Connected != 8 || d.Delivered == 0 {
+					t.Errorf("QoS %d: %+v, errors %+v", qos, n, r.Errors)
+				}
+				if persistent && qos > 0 && (d.Lost != 0 || d.Acked != d.Sent) || qos == 2 && d.Duplicated != 0 && persistent {
+					t.Errorf("QoS %d: %+v", qos, d)
+				}
+				for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+					time.Sleep(time.Millisecond)
+				}
+				if after := runtime.NumGoroutine(); after > before {
+					t.Errorf("%d goroutines more than before", after-before)
+				}
+			})
+		}
+	}
+}
+
+// TestBackedOff: clients that find nobody try less and less often, and what they
+// hold does not grow; a broker that stays away ends the run.
+func TestBackedOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := broker.New(broker.Config{})
+		defer b.Close()
+		o := &outage{serve: b.ServeConn}
+		dead := false
+		serve := func(ctx context.Context, a, b, c string) (net.Conn, error) {
+			o.mu.Lock()
+			gone := dead
+			if gone {
+				o.dials++
+			}
+			o.mu.Unlock()
+			if gone {
+				return nil, net.ErrClosed
+			}
+			return o.dial(ctx, a, b, c)
+		}
+		time.AfterFunc(time.Second, func() {
+			o.cut(0)
+			o.mu.Lock()
+			dead, o.dials = true, 0
+			o.mu.Unlock()
+		})
+		c := testCase(1, 100, packet.V5)
+		c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
+		c.Target.Reconnect = true
+		c.Load.Topics, c.Load.Messages, c.Load.Warmup = 10, 0, 0
+		atRate(1000, 5*time.Minute)(&c)
+		began := time.Now()
+		results, err := load.New(load.Config{RunID: "r1", Dial: serve, Waiter: pace.Sleeper}).Run(t.Context(), []scenarios.Case{c})
+		if err == nil {
+			t.Fatal("no error")
+		}
+		r := results[0]
+		if took := time.Since(began); took > 75*time.Second {
+			t.Errorf("took %s", took)
+		}
+		if o.dials > 20*25 || o.dials < 20*5 {
+			t.Errorf("%d attempts of 20 clients in a minute", o.dials)
+		}
+		if r.Clients.Lost != 20 || r.Clients.Reconnects != 0 || !slices.ContainsFunc(r.Errors, func(e result.Error) bool {
+			return strings.Contains(e.Reason, "not connected again within 1m0s")
+		}) {
+			t.Errorf("clients %+v, errors %+v", r.Clients, r.Errors)
+		}
+	})
+}
+
+// TestTakenOver: of two runs with the same ids the one that is pushed out says
+// so, and does not come back to push out the other; with ids of their own they
+// do not meet.
+func TestTakenOver(t *testing.T) {
+	for id, want := range map[string]int64{"c%r%i": 0, "same%i": 2} {
+		synctest.Test(t, func(t *testing.T) {
+			b := broker.New(broker.Config{})
+			defer b.Close()
+			o := &outage{serve: b.ServeConn}
+			var cs [2]result.Case
+			var wg sync.WaitGroup
+			for i, run := range []string{"r1", "r2"} {
+				c := testCase(1, 100, packet.V5)
+				c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
+				c.Target.Reconnect, c.Clients.ClientID, c.Load.Warmup = true, id, 0
+				atRate(100, 10*time.Second)(&c)
+				wg.Go(func() {
+					time.Sleep(time.Duration(i) * time.Second)
+					results, _ := load.New(load.Config{RunID: run, Dial: o.dial, Waiter: pace.Sleeper}).Run(t.Context(), []scenarios.Case{c})
+					cs[i] = results[0]
+				})
+			}
+			wg.Wait()
+			if n := cs[0].Clients; n.Lost != want || n.Reconnects != 0 {
+				t.Errorf("%s: the first run's clients %+v", id, n)
+			}
+			if n := cs[1].Clients; n.Lost != 0 || n.Connected != 2 || cs[1].Delivery.Delivered != 1000 {
+				t.Errorf("%s: the second run's clients %+v, %+v", id, n, cs[1].Delivery)
+			}
+			named := slices.ContainsFunc(cs[0].Errors, func(e result.Error) bool {
+				return e.Count == 2 && strings.Contains(e.Reason, "taken over (0x8E): another client uses this id")
+			})
+			if named != (want > 0) {
+				t.Errorf("%s: %+v", id, cs[0].Errors)
+			}
+		})
+	}
+}
