@@ -303,6 +303,46 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
+// TestInterruptOpenLoop: one that ends in its warm-up has nothing to show, and
+// what is not due yet when it ends is neither unsent nor a stall, whether it is
+// delivered, acknowledged or only written.
+func TestInterruptOpenLoop(t *testing.T) {
+	for _, at := range []time.Duration{1500 * time.Millisecond, 5500 * time.Millisecond} {
+		for _, subscribers := range []int{0, 1} {
+			for qos := range byte(2) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), at)
+					defer cancel()
+					f := &mqtttest.Fake{Deliver: func(_ int, p packet.Publish) []packet.Publish { return keep(p) }}
+					dial := func(context.Context, string, string, string) (net.Conn, error) {
+						near, far := net.Pipe()
+						go f.ServeConn(far)
+						return near, nil
+					}
+					c := testCase(qos, 100, packet.V5)
+					c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
+					atRate(0.5, time.Minute)(&c)
+					c.Load.Warmup, c.Load.Subscribers = 2, subscribers
+					results, err := load.New(load.Config{RunID: "r1", Dial: dial, Waiter: pace.Sleeper}).Run(ctx, []scenarios.Case{c})
+					if err == nil || len(results) != 1 {
+						t.Fatalf("%v, %d results", err, len(results))
+					}
+					r := results[0]
+					want := int64(at.Seconds() / 2) // the first was sent to warm up
+					if d := r.Delivery; d.Sent != want || d.Unsent != 0 || len(r.Errors) > 0 {
+						t.Errorf("%d subscribers, QoS %d, after %s: %+v, %+v", subscribers, qos, at, d, r.Errors)
+					}
+					for _, w := range r.Warnings {
+						if w.Code == "publishers-stalled" {
+							t.Errorf("%d subscribers, QoS %d, after %s: %+v", subscribers, qos, at, w)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
 // TestStalledForGood: once a broker has stopped, the run ends after one drain
 // time, not after one for each iteration that is left.
 func TestStalledForGood(t *testing.T) {

@@ -55,7 +55,7 @@ type publisher struct {
 	acked, nacked atomic.Int64
 	warmAcked     atomic.Int64  // of what an open loop sent to warm up, refused or not
 	dropped       atomic.Int64  // what a broker that has lost the session will not acknowledge
-	lastAt        atomic.Int64  // time of the last delivery or acknowledgement
+	lastAt        atomic.Int64  // time of the last delivery or acknowledgement, or, where there are none, write
 	sent          atomic.Uint64 // seq, for others to read
 	ending        atomic.Bool   // all is sent: every receiver has to pump
 	halt          atomic.Bool   // send no more
@@ -207,6 +207,9 @@ func (p *publisher) send(n int) bool {
 	from := p.seq
 	sent, err := p.publish(n, now)
 	p.sent.Store(p.seq)
+	if sent > 0 && !p.heard && p.qos == 0 {
+		p.lastAt.Store(now) // nothing else will come of it
+	}
 	if p.open != nil {
 		p.open.recordLag(p, from, now)
 		p.noteHeld(now, sent < n)

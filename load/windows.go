@@ -58,11 +58,12 @@ func (it *iteration) endSchedule(publishers []*publisher, now bool) {
 
 // endSchedule ends the sending. What waits is still sent where it fits into one
 // window: then it only came in the last moment. More is a backlog, and unsent,
-// which is reported.
+// which is reported. What is not due yet, as the schedule was cut short, is none.
 func (p *publisher) endSchedule(now bool) (backlog bool) {
 	p.hold()
 	if p.it != nil && p.seq < p.limit && (now || p.limit-p.seq > p.window) {
-		p.limit, backlog = p.seq, true
+		backlog = p.seq < p.pacer.dueOf(p)
+		p.limit = p.seq
 	}
 	p.noteHeld(p.clock(), false)
 	p.release()
@@ -160,7 +161,9 @@ func (w *windows) run(ctx context.Context, duration time.Duration) {
 			w.measure()
 		}
 	}
-	w.used(w.before, w.usage())
+	if w.stage == result.StageActual { // else it ended while it warmed up
+		w.used(w.before, w.usage())
+	}
 }
 
 // measure ends the warm-up.
