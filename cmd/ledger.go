@@ -12,9 +12,11 @@ import (
 )
 
 // ledgerFile takes the accounts of streams as launches end, so that a million
-// of them need no memory. It appears under its name when it is whole.
+// of them need no memory. It appears under its name when it is whole; a device
+// or a pipe is written as it is.
 type ledgerFile struct {
 	path string
+	temp string   // what is written, and then gets the name path; "" of a device
 	file *os.File // nil until there is a row
 	out  *bufio.Writer
 	err  error // the first: nothing is written after it
@@ -27,6 +29,9 @@ func ledgerOf(s settings, read []string, outs outputs, bad *faults) *ledgerFile 
 		return nil
 	}
 	path := one.value()
+	if path == "-" {
+		bad.usage("name a file", "%s -: standard output carries the table", one.place)
+	}
 	own := outputs{{format: "csv", path: path}}
 	own.check(one.place, bad)
 	for _, name := range read {
@@ -53,7 +58,13 @@ func (l *ledgerFile) add(c *scenarios.Case, rows []result.StreamAccount) {
 }
 
 func (l *ledgerFile) create() {
-	if l.file, l.err = os.Create(l.path + ".tmp"); l.err == nil {
+	if info, err := os.Stat(l.path); err == nil && !info.Mode().IsRegular() {
+		l.file, l.err = os.OpenFile(l.path, os.O_WRONLY, 0)
+	} else {
+		l.temp = l.path + ".tmp"
+		l.file, l.err = os.Create(l.temp)
+	}
+	if l.err == nil {
 		l.out = bufio.NewWriter(l.file)
 		_, l.err = l.out.WriteString(strings.Join(report.StreamColumns, ",") + "\n")
 	}
@@ -75,12 +86,14 @@ func (l *ledgerFile) finish() faults {
 			l.err = err
 		}
 	}
-	if l.err == nil {
-		l.err = os.Rename(l.path+".tmp", l.path)
+	if l.err == nil && l.temp != "" {
+		l.err = os.Rename(l.temp, l.path)
 	}
 	if l.err == nil {
 		return nil
 	}
-	_ = os.Remove(l.path + ".tmp")
+	if l.temp != "" {
+		_ = os.Remove(l.temp)
+	}
 	return faults{{exitInternal, fmt.Sprintf("write ledger %s: %v", l.path, osCause(l.err)), "make room, or choose another file"}}
 }

@@ -171,7 +171,7 @@ func (o outcome) incomplete() faults {
 		{planned - connected, planned, "connections did not come about", ""},
 		{lost, connected + back, "connections were lost while they were needed" + cameBack(back), ""},
 		{nacked, sent, "messages were refused by the broker", "the errors below the table name its reasons"},
-		{unsent, scheduled, "messages were not sent", "the broker took no more: a smaller --inflight or a longer --drain may do, or its limits on messages in flight and queued"},
+		{unsent, scheduled, "messages were not sent", o.unsentRemedy(lost)},
 	} {
 		if one.n > 0 {
 			msg := fmt.Sprintf("%s of %s %s (%s)", result.FormatInt(one.n), result.FormatInt(one.of), one.what, result.Percent(one.n, one.of))
@@ -179,6 +179,19 @@ func (o outcome) incomplete() faults {
 		}
 	}
 	return bad
+}
+
+// unsentRemedy is what helps against unsent messages where so many connections
+// were lost.
+func (o outcome) unsentRemedy(lost int64) string {
+	open := slices.ContainsFunc(o.cases, func(c result.Case) bool { return c.Delivery.Unsent > 0 && c.Offered != nil })
+	switch {
+	case lost > 0:
+		return "what a lost connection had to send stays unsent, unless --reconnect brings it back in time"
+	case open:
+		return "the row's Limit says what held them up: ask for a lower rate, or, where the window was full, for a larger --inflight"
+	}
+	return "the broker took no more: a smaller --inflight or a longer --drain may do, or its limits on messages in flight and queued"
 }
 
 func cameBack(n int64) string {

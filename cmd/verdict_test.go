@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mqttload/mqttload/mqtt"
@@ -73,6 +74,23 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("codes %v, status %s; want %v, %s", codes, o.status(), test.codes, test.status)
 			}
 		})
+	}
+}
+
+// TestUnsentRemedy: what helps depends on what kept messages from being sent.
+func TestUnsentRemedy(t *testing.T) {
+	for want, spoil := range map[string]func(c *result.Case){
+		"--reconnect":        func(c *result.Case) { c.Clients.Lost = 1 },
+		"larger --inflight":  func(c *result.Case) { c.Offered = &result.Offered{MessagesPerSec: 1000} },
+		"smaller --inflight": func(*result.Case) {},
+	} {
+		c := measuredCase("a")
+		c.Delivery.Unsent = 5
+		spoil(&c)
+		bad := outcome{cases: []result.Case{c}}.incomplete()
+		if last := bad[len(bad)-1]; !strings.Contains(last.hint, want) {
+			t.Errorf("%q does not say %q", last.hint, want)
+		}
 	}
 }
 
