@@ -117,8 +117,8 @@ func rateWarning(r *result.Case) (w result.Warning) {
 	}
 	w = result.Warning{
 		Code: "rate-not-kept",
-		Message: fmt.Sprintf("target missed: %s msg/s were sent of %s offered (%.0f %%), %s messages were left unsent", result.FormatFloat(*o.Achieved, 1),
-			result.FormatFloat(o.MessagesPerSec, 1), 100**o.Achieved/o.MessagesPerSec, result.FormatInt(r.Delivery.Unsent)),
+		Message: fmt.Sprintf("target missed: %s msg/s were sent of %s offered (%s), %s messages were left unsent", result.FormatFloat(*o.Achieved, 1),
+			result.FormatFloat(o.MessagesPerSec, 1), result.Percent(int64(1e3**o.Achieved), int64(1e3*o.MessagesPerSec)), result.FormatInt(r.Delivery.Unsent)),
 		Hint: "lower the rate to what the target keeps, or see what limits it",
 	}
 	if b := r.Bottleneck; b != nil {

@@ -266,7 +266,7 @@ func TestOverload(t *testing.T) {
 		near(t, "achieved", *r.Summary.MessagesPerSec, 1000, 1e-3)
 		near(t, "offered", r.Offered.MessagesPerSec, 2000, 1e-9)
 		if r.RateKept() || r.Bottleneck.Kind != "broker" || len(r.Warnings) != 1 || r.Warnings[0].Code != "rate-not-kept" ||
-			!strings.Contains(r.Warnings[0].Message, "(50 %)") {
+			!strings.Contains(r.Warnings[0].Message, "(50.08 %), 59,901 messages") {
 			t.Errorf("bottleneck %+v, warnings %+v", r.Bottleneck, r.Warnings)
 		}
 	})

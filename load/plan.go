@@ -165,6 +165,11 @@ func (s *session) planFlows(topics []string) error {
 		in.tally = len(s.flows) == 0
 		s.subscribeInbox(in, i, topics, matches)
 	}
+	heard := func(f *flow) bool { return len(f.receipts) > 0 }
+	if len(s.inboxes) > 0 && len(s.flows) > 0 && !slices.ContainsFunc(s.flows, heard) {
+		s.warn("filter-matches-nothing", fmt.Sprintf("the filter %s matches none of the topics, such as %s: no delivery is expected", s.Load.Filter, topics[0]),
+			"choose a --filter that covers --topic")
+	}
 	for _, p := range s.publishers {
 		p.heard = !p.unheard()
 	}

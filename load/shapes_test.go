@@ -420,3 +420,26 @@ func TestFullBuffer(t *testing.T) {
 		}
 	})
 }
+
+// TestFilterMatchesNothing: a filter with a slip in it is no clean run.
+func TestFilterMatchesNothing(t *testing.T) {
+	for filter, want := range map[string]int{"t/#": 0, "tt/#": 1} {
+		c := testCase(1, 20, packet.V5)
+		c.Load.Messages, c.Load.Iterations, c.Load.Filter = 10, 1, filter
+		cases := []scenarios.Case{c}
+		serve(t, cases, nil)
+		results, err := load.New(load.Config{RunID: "r1"}).Run(t.Context(), cases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, w := range results[0].Warnings {
+			if w.Code == "filter-matches-nothing" {
+				found++
+			}
+		}
+		if found != want {
+			t.Errorf("%s: %+v", filter, results[0].Warnings)
+		}
+	}
+}

@@ -99,11 +99,15 @@ func minIterationTime(c Case) []Warning {
 	if mean >= MinIterationNS {
 		return nil
 	}
+	hint := "raise --messages, or leave it out so that iterations are sized by time"
+	if c.Delivery.Scheduled == 0 && c.Delivery.Received == 0 {
+		hint = "raise --idle: what is timed is how long the connections take"
+	}
 	return []Warning{{
 		Code: CodeMinIterationTime,
 		Message: fmt.Sprintf("the mean time of an iteration is %s, which is short: %s is the least that gives steady numbers",
 			FormatNS(mean), FormatNS(MinIterationNS)),
-		Hint: "raise --messages, or leave it out so that iterations are sized by time",
+		Hint: hint,
 	}}
 }
 

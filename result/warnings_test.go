@@ -107,6 +107,13 @@ func TestAnalyzeOthers(t *testing.T) {
 	if got := message(t, Analyze(steady(5, 9e6, 10)), CodeMinIterationTime); !strings.Contains(got, "9.180 ms") {
 		t.Error(got)
 	}
+	for want, scheduled := range map[string]int64{"--idle": 0, "--messages": 50} {
+		c := steady(5, 9e6, 10)
+		c.Delivery.Scheduled = scheduled
+		if ws := Analyze(c); len(ws) == 0 || !strings.Contains(ws[0].Hint, want) {
+			t.Errorf("%d messages scheduled: %+v, want %s", scheduled, ws, want)
+		}
+	}
 	c := steady(5, 250e6, 10)
 	c.Bottleneck = &Bottleneck{Kind: "generator", Detail: "CPU 98 % of 2 cores"}
 	c.Latency.Service = &Histogram{Clamped: 12}

@@ -106,6 +106,10 @@ func TestErrorTexts(t *testing.T) {
 	if want := "decode PUBACK: byte 2: packet identifier must not be 0 [MQTT-2.2.1-3]"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+	_, err = decode([]byte("\x40\x03\x00\x01\x95"), V5)
+	if want := "decode PUBACK: byte 4: reason code may not stand in this packet: 0x95, Packet too large"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 	_, err = (&Publish{QoS: 1, Topic: []byte("t")}).Append(nil, V5)
 	if want := "encode PUBLISH: packet identifier: must not be 0 [MQTT-2.2.1-3]"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

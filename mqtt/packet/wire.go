@@ -2,6 +2,7 @@ package packet
 
 import (
 	"encoding/binary"
+	"fmt"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -243,7 +244,8 @@ func (r *reader) reason() ReasonCode {
 	start := r.off
 	c := ReasonCode(r.byte("reason code"))
 	if r.err == nil && !validReasons[r.pkt].has(c) {
-		r.failAt(start, ReasonProtocolError, ruleReason)
+		// The code tells what the sender meant, whether it may say so or not.
+		r.failAt(start, ReasonProtocolError, fmt.Sprintf("%s: 0x%02X, %s", ruleReason, byte(c), c))
 	}
 	return c
 }
