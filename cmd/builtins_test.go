@@ -27,6 +27,8 @@ var shrunk = map[string]struct {
 	"shared":       {"--publishers 2 --subscribers 1,3 --messages 20", 5},
 	"publish":      {"--qos 0,1,2 --publishers 3 --messages 20", 3},
 	"connect":      {"--idle 20 --launches 2", 40},
+	"churn":        {"--rate 0 --pairs 3 --messages 20", 40}, // one for each turn
+	"offline":      {"--qos 1,2 --payload 10 --pairs 3 --messages 20", 6},
 	// A second of an open loop fits into the window: a busy machine only makes it late.
 	"idle":   {"--idle 5 --rate 60 --duration 1s", 7},
 	"steady": {"--qos 1 --pairs 2 --rate 60 --duration 1s", 4},

@@ -14,7 +14,7 @@ var choices = map[string][]string{
 	"qos":       {"0", "1", "2"},
 	"protocol":  {"3.1", "3.1.1", "5"},
 	"transport": {"tcp", "tls"},
-	"shape":     {"pairs", "loopback", "fan-out", "fan-in", "many-to-many", "shared", "publish", "subscribe", "connect"},
+	"shape":     {"pairs", "loopback", "fan-out", "fan-in", "many-to-many", "shared", "publish", "subscribe", "connect", "churn", "offline"},
 	"arrival":   {"constant", "poisson"},
 	"verify":    {"on", "off"},
 	"format":    reportFormats,

@@ -55,7 +55,7 @@ var runFlags = []flagGroup{
 		{name: "tls", kind: toggle, help: "the same as --transport tls; mqtts:// and certificate flags imply it"},
 	}},
 	{"Load", []flagSpec{
-		{name: "shape", help: "`WHO` talks to whom: pairs, loopback, fan-out, fan-in, many-to-many, shared, publish, subscribe or connect (default pairs, or what the numbers say)"},
+		{name: "shape", help: "`WHO` talks to whom: pairs, loopback, fan-out, fan-in, many-to-many, shared, publish, subscribe, connect, churn or offline (default pairs, or what the numbers say)"},
 		{name: "pairs", short: "c", help: "`N` topics with one publisher and one subscriber each"},
 		{name: "topics", help: "`N` topics"},
 		{name: "publishers", help: "`N` publishers for each topic, 0 for none"},

@@ -74,7 +74,10 @@ func who(cases []scenarios.Case) string {
 		senders += " (" + offered + ")"
 	}
 	parts := []string{senders}
-	if tail == "" && cases[0].Load.Shape != scenarios.Churn {
+	switch churn := cases[0].Load.Shape == scenarios.Churn; {
+	case churn && offered == "":
+		parts[0] = people(cases, "client", (*scenarios.Load).SubscriberClients) + " that come and go"
+	case tail == "" && !churn:
 		parts = append(parts, people(cases, "subscriber", (*scenarios.Load).SubscriberClients))
 	}
 	parts = append(parts, people(cases, "idle client", func(l *scenarios.Load) int { return l.Idle }))

@@ -123,7 +123,10 @@ func (p *progress) ready(c *scenarios.Case, connections int) {
 		return
 	}
 	what := "connected"
-	if c.Load.SubscriberClients() > 0 {
+	if c.Load.Shape == scenarios.Churn && connections == 0 {
+		return
+	}
+	if c.Load.SubscriberClients() > 0 && c.Load.Shape != scenarios.Churn {
 		what = "subscribed"
 	}
 	p.note("%s: %s of %s", what, result.FormatInt(int64(connections)), plural(c.Load.Connections(), "client"))
@@ -137,6 +140,8 @@ func (p *progress) rates(c *scenarios.Case, it result.Iteration) {
 		n, what = it.Sent, "sent"
 	case scenarios.Connect:
 		n, what = it.Requests, "connected"
+	case scenarios.Churn:
+		n, what = it.Requests, "turns"
 	}
 	p.total += n
 	at := time.Duration(it.StartNS + it.ElapsedNS).Round(100 * time.Millisecond)

@@ -73,6 +73,12 @@ func (c *caseRun) launch(ctx context.Context, n int) error {
 // those who only listen or stay, or the iterations of a closed loop.
 func (c *caseRun) iterate(ctx context.Context, launch int) error {
 	defer c.endTimeline()
+	switch c.Load.Shape {
+	case scenarios.Churn:
+		return c.comeAndGo(ctx, launch)
+	case scenarios.Offline:
+		return c.queues(ctx, launch)
+	}
 	if l := &c.Load; len(l.Stages) > 0 || l.PublisherClients() == 0 {
 		began := c.x.clock()
 		s, err := openSession(ctx, c)
@@ -111,26 +117,33 @@ func (c *caseRun) closedLoop(ctx context.Context, launch int) error {
 			s.end(launch)
 		}
 	}()
-	if d := c.Load.Duration; d > 0 {
-		c.deadline = c.x.clock() + int64(d)
-	}
-	total := c.Load.Warmup + c.Load.Iterations
-	for i := 0; i < total && ctx.Err() == nil && !c.expired(c.x.clock()); i++ {
+	return c.repeat(ctx, func(it *iteration) (err error) {
 		if s != nil && c.Load.FreshIterations {
 			s.end(launch)
 			s = nil
 		}
 		if s == nil {
-			var err error
 			if s, err = openSession(ctx, c); err != nil {
 				return err
 			}
 		}
-		it := iteration{session: s, launch: launch, stage: result.StageWarmup, index: i + 1}
+		it.session, it.launch = s, launch
+		return it.run(ctx)
+	})
+}
+
+// repeat calls run for each iteration of a closed loop, up to the first error.
+func (c *caseRun) repeat(ctx context.Context, run func(*iteration) error) error {
+	if d := c.Load.Duration; d > 0 {
+		c.deadline = c.x.clock() + int64(d)
+	}
+	total := c.Load.Warmup + c.Load.Iterations
+	for i := 0; i < total && ctx.Err() == nil && !c.expired(c.x.clock()); i++ {
+		it := iteration{stage: result.StageWarmup, index: i + 1}
 		if i >= c.Load.Warmup {
 			it.stage, it.index = result.StageActual, i+1-c.Load.Warmup
 		}
-		if err := it.run(ctx); err != nil {
+		if err := run(&it); err != nil {
 			return err
 		}
 	}
@@ -163,6 +176,7 @@ func (c *caseRun) result() *result.Case {
 		Errors:   c.errs.list(),
 		Warnings: append([]result.Warning(nil), c.warnings...),
 		Timeline: append([]result.Tick(nil), c.timeline...),
+		Request:  c.request(),
 		Window:   c.window, WindowAsked: c.Load.Inflight, OperationsPerMessage: c.Load.OperationsPerMessage,
 	}
 	r.Delivery.CountsOnly = !c.stamped()
@@ -185,6 +199,27 @@ func (c *caseRun) result() *result.Case {
 		})
 	}
 	return r
+}
+
+// request says what a request is, where it is not a message that is published
+// and delivered.
+func (c *caseRun) request() string {
+	switch c.Load.Shape {
+	case scenarios.Churn:
+		return "one client connected, subscribed and disconnected"
+	case scenarios.Offline:
+		return "one message delivered that had waited for its subscriber's return"
+	case scenarios.Connect:
+		return "one connection made"
+	case scenarios.Subscribe:
+		return "one message received"
+	case scenarios.Publish:
+		if c.QoS == 0 {
+			return "one message written"
+		}
+		return "one message acknowledged"
+	}
+	return ""
 }
 
 // warn adds a warning once.

@@ -25,6 +25,7 @@ type inbox struct {
 	serial  uint64     // of the batch
 	touched []*receipt // in this batch
 	foreign int64
+	wills   map[string]bool // topics and payloads of wills, which are nobody else's
 	// tally is set without flows: then all that can be known is how many
 	// messages come and how large.
 	tally           bool
@@ -63,18 +64,18 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 		in.bytes += int64(len(m.Payload))
 		return
 	case len(m.Payload) < stampSize:
-		in.foreign++
+		in.strange(m)
 		return
 	}
 	v := binary.BigEndian.Uint64(m.Payload)
 	i := int(streamOf(v)) - int(in.base)
 	if uint(i) >= uint(len(in.receipts)) || in.receipts[i] == nil {
-		in.foreign++
+		in.strange(m)
 		return
 	}
 	r := in.receipts[i]
 	if !r.take(m, v, now) {
-		in.foreign++
+		in.strange(m)
 		return
 	}
 	if r.batch != in.serial {
@@ -83,6 +84,16 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 	r.expect()
 	in.last = r
 }
+
+// strange accounts for what is no message of a flow: a will of this session, or
+// somebody else's.
+func (in *inbox) strange(m *packet.Publish) {
+	if in.wills == nil || !in.wills[willKey(string(m.Topic), m.Payload)] {
+		in.foreign++
+	}
+}
+
+func willKey(topic string, payload []byte) string { return topic + "\x00" + string(payload) }
 
 // expect readies the short way for the next number, which must have been sent.
 func (r *receipt) expect() {
@@ -164,7 +175,7 @@ func (r *receipt) time(seq uint64, now int64) {
 func (in *inbox) count(m *packet.Publish) {
 	rs := in.topics[string(m.Topic)]
 	if len(rs) == 0 || rs[0].flow.varied == nil && len(m.Payload) != len(rs[0].flow.pub.payload) || m.Retain {
-		in.foreign++
+		in.strange(m)
 		return
 	}
 	for _, r := range rs {

@@ -78,16 +78,20 @@ func (it *iteration) begin(publishers []*publisher) {
 	it.timelineStart()
 }
 
+// leastTime is that of an iteration that is sized by time.
+func (it *iteration) leastTime() time.Duration {
+	if it.stage == result.StageWarmup {
+		return time.Duration(float64(it.Load.MinTime) * warmupShare)
+	}
+	return it.Load.MinTime
+}
+
 // share gives every publisher its part of the iteration's messages, or of its time.
 func (it *iteration) share(publishers []*publisher) {
 	n := it.Load.Messages
 	if n == 0 {
-		least := it.Load.MinTime
-		if it.stage == result.StageWarmup {
-			least = time.Duration(float64(least) * warmupShare)
-		}
 		for _, p := range publishers {
-			p.begin(it, endless, it.start+int64(least))
+			p.begin(it, endless, it.start+int64(it.leastTime()))
 		}
 		return
 	}

@@ -27,7 +27,9 @@ type member struct {
 	unsubscribed atomic.Bool // the present connection has no subscriptions yet
 	io           result.IO   // of connections before the present one; under session.mu
 
-	deaf atomic.Bool // it does not receive any more
+	deaf    atomic.Bool // it does not receive any more
+	leaving atomic.Bool // it disconnects by itself, and will be back
+	stayed  bool        // the broker has had its session once
 }
 
 // BatchStart reads the clock, once for everything that this read has brought.
@@ -123,7 +125,7 @@ func (m *member) Room() {
 
 // Closed ends what a connection has carried that was lost for good.
 func (m *member) Closed(err error) {
-	if m.session.closing.Load() {
+	if m.session.closing.Load() || m.leaving.Load() {
 		return
 	}
 	m.session.lost(m, err)

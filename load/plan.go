@@ -160,9 +160,9 @@ func (s *session) planFlows(topics []string) error {
 			s.flows = append(s.flows, f)
 		}
 	}
-	matches := map[string][]*flow{}
+	matches, wills := map[string][]*flow{}, s.wills()
 	for i, in := range s.inboxes {
-		in.tally = len(s.flows) == 0
+		in.tally, in.wills = len(s.flows) == 0, wills
 		s.subscribeInbox(in, i, topics, matches)
 	}
 	heard := func(f *flow) bool { return len(f.receipts) > 0 }
@@ -174,6 +174,19 @@ func (s *session) planFlows(topics []string) error {
 		p.heard = !p.unheard()
 	}
 	return nil
+}
+
+// wills are the keys of the wills of all clients; nil where they have none.
+func (s *session) wills() map[string]bool {
+	if s.Clients.Will == nil {
+		return nil
+	}
+	keys := make(map[string]bool)
+	for i := range s.members {
+		w := willOf(s.Clients.Will, s.vars(i), s.Protocol)
+		keys[willKey(w.Topic, w.Payload)] = true
+	}
+	return keys
 }
 
 // subscribeInbox gives the i-th inbox its filters and the receipts of what they

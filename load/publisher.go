@@ -26,6 +26,7 @@ type publisher struct {
 	client   *mqtt.Client
 	fillFn   func(p []byte)
 	heard    bool      // somebody must get its messages
+	apart    bool      // its receivers are away while it publishes: acknowledgements are its window
 	returns  bool      // its connection is made again when it is lost
 	chunk    uint64    // messages per look at the clock
 	open     *openLoop // nil in a closed loop
@@ -131,7 +132,7 @@ func (p *publisher) step() {
 		return
 	}
 	for n := p.allowed(); n > 0 && p.send(n); n = p.allowed() {
-		if p.heard && p.open == nil {
+		if p.heard && p.open == nil && !p.apart {
 			break // what sets the window free pumps again
 		}
 	}
@@ -179,7 +180,7 @@ const warmStamp = -1
 // outstanding is how many messages of a closed loop the slowest receiver has
 // not got, or, without receivers, how many are not acknowledged.
 func (p *publisher) outstanding() (n uint64) {
-	if !p.heard {
+	if !p.heard || p.apart {
 		if p.qos == 0 {
 			return 0 // the out buffer is the only bound
 		}

@@ -49,7 +49,7 @@ func ramp(ctx context.Context, n, parallel int, rate float64, do func(i int)) {
 // rate, is asked again for as long as ctx allows.
 func (s *session) connect(ctx context.Context, m *member, cfg mqtt.Config) (client *mqtt.Client, err error) {
 	err = insist(ctx, func() (err error) {
-		if s.Target.Reconnect {
+		if m.returns() {
 			client, err = s.link(ctx, m, cfg)
 		} else if client, err = mqtt.Connect(ctx, cfg); err == nil {
 			m.client.Store(client)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // outageLimit is how long it is tried to make a lost connection again.
@@ -32,6 +33,13 @@ func (o *outages) warning(clients *result.Clients, start int64) (w result.Warnin
 		time.Duration(o.last-start).Seconds(), result.FormatNS(float64(o.took.hist.Max())), result.FormatInt(o.resent))
 	w.Hint = "the errors say what they were lost by; the outages are in the latencies and on the timeline"
 	return w
+}
+
+// returns reports whether the member's connection is made again when it is lost:
+// not of one that comes and goes.
+func (m *member) returns() bool {
+	l := &m.session.Load
+	return m.session.Target.Reconnect && (m.sub == nil || l.Shape != scenarios.Churn && l.Shape != scenarios.Offline)
 }
 
 // link makes a connection that is made again whenever it is lost.

@@ -168,7 +168,7 @@ func TestBrokerRestarts(t *testing.T) {
 				})
 				r, err := o.run(t, func(c *scenarios.Case) {
 					c.QoS, c.Clients.CleanStart = qos, !persistent
-					c.Load.Topics, c.Load.MinTime, c.Load.Drain = 4, 700*time.Millisecond, 300*time.Millisecond
+					c.Load.Topics, c.Load.MinTime, c.Load.Drain = 4, 700*time.Millisecond, time.Second
 				})
 				close(stop)
 				wg.Wait()
@@ -183,11 +183,8 @@ func TestBrokerRestarts(t *testing.T) {
 				if persistent && qos > 0 && (d.Lost != 0 || d.Acked != d.Sent) || qos == 2 && d.Duplicated != 0 && persistent {
 					t.Errorf("QoS %d: %+v", qos, d)
 				}
-				for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
-					time.Sleep(time.Millisecond)
-				}
-				if after := runtime.NumGoroutine(); after > before {
-					t.Errorf("%d goroutines more than before", after-before)
+				if !soon(func() bool { return runtime.NumGoroutine() <= before }) {
+					t.Errorf("%d goroutines more than before", runtime.NumGoroutine()-before)
 				}
 			})
 		}

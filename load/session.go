@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -30,6 +31,7 @@ type session struct {
 	// in nothing but numbers.
 	credentials credentials
 	open        *openLoop   // nil in a closed loop
+	churn       *churn      // nil where clients stay
 	closing     atomic.Bool // connections end because this side wants them to
 
 	mu        sync.Mutex     // guards what connecting and losing connections count
@@ -62,19 +64,20 @@ func openSession(ctx context.Context, c *caseRun) (*session, error) {
 }
 
 func (s *session) connectAll(ctx context.Context) error {
-	errs := make([]error, len(s.members))
-	ramp(ctx, len(s.members), dialParallel, s.Target.ConnectRate, func(i int) {
+	who := s.atStart()
+	errs := make([]error, len(who))
+	ramp(ctx, len(who), dialParallel, s.Target.ConnectRate, func(k int) {
 		if s.hopeless() {
-			errs[i] = errNotTried
+			errs[k] = errNotTried
 			return
 		}
-		if errs[i] = s.join(ctx, i, s.members[i]); errs[i] == nil {
+		if errs[k] = s.join(ctx, who[k], s.members[who[k]]); errs[k] == nil {
 			s.connected.Add(1)
 		} else {
 			s.failed.Add(1)
 		}
 	})
-	return s.judge(ctx, errs)
+	return s.judge(ctx, who, errs)
 }
 
 // hopeless: as many connections as are made at a time have failed and none has
@@ -83,9 +86,9 @@ func (s *session) hopeless() bool { return s.connected.Load() == 0 && s.failed.L
 
 // judge counts the connections, and fails where nothing can run with those
 // that there are.
-func (s *session) judge(ctx context.Context, errs []error) error {
+func (s *session) judge(ctx context.Context, who []int, errs []error) error {
 	var first error
-	for i, err := range errs {
+	for k, err := range errs {
 		s.clients.Planned++
 		if err == nil {
 			s.clients.Connected++
@@ -96,7 +99,7 @@ func (s *session) judge(ctx context.Context, errs []error) error {
 		} else if err != errNotTried && !interrupted(ctx, err) {
 			s.errs.add(kindOf(err), reasonOf(err), err.Error())
 		}
-		s.members[i].absent()
+		s.members[who[k]].absent()
 	}
 	if first == nil {
 		return nil
@@ -169,6 +172,9 @@ func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
 	}
 	if s.credentials != nil {
 		s.credentials[i].fill(&cfg)
+	}
+	if s.Load.Shape == scenarios.Offline && m != nil && m.sub != nil {
+		m.persist(&cfg)
 	}
 	return cfg
 }
@@ -315,12 +321,35 @@ func (s *session) awaitLost() {
 	}
 }
 
+// leaveTimeout bounds a disconnect.
+const leaveTimeout = 2 * time.Second
+
+// clearRetained removes the retained messages of topics that are this run's
+// own; a topic without the run's id is whose name was asked for, and so is what
+// it keeps. [MQTT-3.3.1-6]
+func (s *session) clearRetained() {
+	if !s.Clients.Retain {
+		return
+	}
+	for _, p := range s.publishers {
+		for _, f := range p.flows {
+			if p.client == nil || !bytes.Contains(f.topic, []byte(s.topicRun())) {
+				continue
+			}
+			if t, err := p.client.Template(&packet.Publish{Topic: f.topic, Retain: true}); err == nil {
+				_, _ = p.client.PublishN(t, 1, 0, nil)
+			}
+		}
+	}
+}
+
 // close disconnects everybody.
 func (s *session) close() {
 	s.awaitLost()
 	s.closing.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
+	s.clearRetained()
 	var wg sync.WaitGroup
 	for _, m := range s.members {
 		wg.Go(func() { m.leave(ctx) })

@@ -130,6 +130,10 @@ func (it *iteration) totals(publishers []*publisher) (t totals) {
 			in.shard.mu.Unlock()
 		}
 	}
+	if c := it.churn; c != nil {
+		t.sent += c.begun.Load()
+		t.requests += c.done.Load()
+	}
 	return t
 }
 
@@ -189,6 +193,9 @@ func (w *windows) until(ctx context.Context, timer *time.Timer, when int64) bool
 
 // deserted reports whether every connection that the run needs is lost.
 func (w *windows) deserted() bool {
+	if w.churn != nil {
+		return false
+	}
 	if len(w.session.publishers) > 0 {
 		return len(w.alive()) == 0
 	}
@@ -236,6 +243,9 @@ func (w *windows) finish(ctx context.Context, scheduled int64) error {
 	if len(w.session.publishers) == 0 {
 		n := w.base.received // what a listener heard to warm up
 		d.Expected, d.Received, d.Delivered = d.Expected-n, d.Received-n, d.Delivered-n
+	}
+	if w.churn != nil {
+		d.Sent = w.churn.counted.Load()
 	}
 	d.Scheduled = max(scheduled, d.Sent)
 	d.Unsent = d.Scheduled - d.Sent

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,16 +116,16 @@ func windows(cases []result.Case) string {
 
 // requestLines states the unit of a request.
 func requestLines(cases []result.Case) (lines []string) {
-	whole, half := false, false
+	half := false
 	for _, c := range cases {
 		if c.OperationsPerMessage > 1 {
 			half = true
-		} else {
-			whole = true
+			continue
 		}
-	}
-	if whole {
-		lines = append(lines, "1 request = one message published and delivered; Mean is inverse throughput, not latency")
+		line := "1 request = " + cmp.Or(c.Request, "one message published and delivered") + "; Mean is inverse throughput, not latency"
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
 	}
 	if half {
 		lines = append(lines, "1 request = half a message: a publish and a receive count apart; "+

@@ -122,6 +122,9 @@ type Case struct {
 	Window               int `json:"window"`
 	WindowAsked          int `json:"window_asked"`
 	OperationsPerMessage int `json:"operations_per_message"`
+	// Request says what a request is, where it is not a message that is published
+	// and delivered.
+	Request string `json:"request,omitempty"`
 	// Ceiling is set where a calibration of the machine was at hand.
 	Ceiling *Ceiling `json:"ceiling,omitempty"`
 }

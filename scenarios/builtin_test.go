@@ -11,7 +11,7 @@ import (
 
 func TestBuiltins(t *testing.T) {
 	want := map[string]int{"default": 18, "quick": 6, "tls": 8, "turbomqtt": 12, "fan-out": 6, "fan-in": 3, "many-to-many": 2, "shared": 3,
-		"publish": 3, "connect": 1, "idle": 3, "steady": 3, "ramp": 1}
+		"publish": 3, "churn": 2, "offline": 4, "connect": 1, "idle": 3, "steady": 3, "ramp": 1}
 	list := Builtins()
 	if len(list) != len(want) {
 		t.Errorf("%d built-ins", len(list))
@@ -73,8 +73,8 @@ func TestTurboMQTT(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	for in, want := range map[string]string{
-		"defualt":       `scenario "defualt" is unknown, did you mean "default": built in are connect, default, fan-in, fan-out, idle, many-to-many, publish, quick, ramp, shared, steady, tls, turbomqtt; anything else is the path of a YAML file`,
-		"zzz":           `scenario "zzz" is unknown: built in are connect, default, fan-in, fan-out, idle, many-to-many, publish, quick, ramp, shared, steady, tls, turbomqtt; anything else is the path of a YAML file`,
+		"defualt":       `scenario "defualt" is unknown, did you mean "default": built in are churn, connect, default, fan-in, fan-out, idle, many-to-many, offline, publish, quick, ramp, shared, steady, tls, turbomqtt; anything else is the path of a YAML file`,
+		"zzz":           `scenario "zzz" is unknown: built in are churn, connect, default, fan-in, fan-out, idle, many-to-many, offline, publish, quick, ramp, shared, steady, tls, turbomqtt; anything else is the path of a YAML file`,
 		dir + "/x.yaml": "scenario file " + dir + "/x.yaml: no such file or directory",
 		dir:             "scenario file " + dir + ": is a directory, not a file",
 		"/dev/zero":     "scenario file /dev/zero: is a device or a socket, not a file",

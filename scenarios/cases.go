@@ -295,6 +295,12 @@ func (s *Scenario) check(c *Case) Errors {
 	checkWill(c, func(key string) bool { return s.places[key] != (place{}) }, fail)
 	checkExpanded(c, fail)
 	checkVersion(c, fail)
+	if c.Load.Shape == Offline && c.QoS == 0 {
+		fail("qos", "shape offline needs QoS 1 or 2, and the matrix has 0: a broker need not keep QoS 0 messages for who is away")
+	}
+	if c.Load.Shape == Offline && c.Clients.ClientID == "" {
+		fail("client_id", "shape offline needs a client_id: a session is found again by it")
+	}
 	if n, who := c.Load.Topics*c.Load.Publishers, "publishers"; c.Load.Messages > 0 && c.Load.Messages < int64(n) {
 		if c.Load.Publishers == 1 {
 			who = "pairs"

@@ -175,6 +175,8 @@ func (s *Scenario) settlePace(l *Load, fail failer) {
 		s.settleClosed(l, fail)
 	case l.Shape == Subscribe || l.Shape == Connect:
 		fail(s.rateKey(), "shape %s publishes nothing: remove %s", l.Shape, s.rateKey())
+	case l.Shape == Offline:
+		fail(s.rateKey(), "shape offline measures how fast queues drain, whatever they were filled at: remove %s", s.rateKey())
 	case l.FreshIterations:
 		fail("fresh_iterations", "fresh_iterations needs a closed loop: remove %s or fresh_iterations", s.rateKey())
 	case p.steps != nil:
@@ -317,6 +319,10 @@ func (s *Scenario) settleWindows(l *Load, total time.Duration, fail failer) {
 	}
 }
 
+// queued is how many messages per topic wait for the subscribers of shape
+// offline where none are asked: what brokers queue by default.
+const queued = 1000
+
 // settleClosed is about the length of what has no rate.
 func (s *Scenario) settleClosed(l *Load, fail failer) {
 	p := l.asked.pace
@@ -330,6 +336,8 @@ func (s *Scenario) settleClosed(l *Load, fail failer) {
 	switch {
 	case l.Shape == Connect:
 		l.Warmup, l.Iterations = 0, 1
+	case l.Shape == Offline && l.Messages == 0:
+		l.Messages = int64(queued * l.Topics)
 	case p.duration == 0 || l.Messages > 0:
 	case l.Shape == Subscribe:
 		s.settleWindows(l, p.duration, fail)

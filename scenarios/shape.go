@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -63,9 +62,6 @@ func parseShape(s string) (Shape, error) {
 	return "", fmt.Errorf("%s", msg)
 }
 
-// unbuilt are shapes that the format knows and this version does not run.
-var unbuilt = []Shape{Churn, Offline}
-
 // failer takes a fault of one key.
 type failer func(key, format string, args ...any)
 
@@ -73,10 +69,6 @@ type failer func(key, format string, args ...any)
 func settleShape(l *Load, shapeByFlag bool, fail failer) {
 	if l.Shape == Pairs && !shapeByFlag {
 		l.Shape = impliedShape(l)
-	}
-	if slices.Contains(unbuilt, l.Shape) {
-		fail("shape", "shape %s is not part of this version: choose another one", l.Shape)
-		return
 	}
 	circle := circles[l.Shape]
 	l.Publishers = settleCount(l.Shape, "publishers", l.asked.publishers, circle.publishers, fail)
@@ -95,6 +87,9 @@ func settleShape(l *Load, shapeByFlag bool, fail failer) {
 	}
 	if l.Share == "" && l.Shape == Shared {
 		l.Share = "mqttload"
+	}
+	if l.FreshIterations && (l.Shape == Churn || l.Shape == Offline) {
+		fail("fresh_iterations", "shape %s has connections that come and go by itself: remove fresh_iterations", l.Shape)
 	}
 	settleGroups(l, fail)
 }

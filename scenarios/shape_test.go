@@ -23,6 +23,7 @@ func TestShapes(t *testing.T) {
 		"publishers: 0, topics: 4":       "4x0>1 1/1 4 subscribe",
 		"shape: connect, idle: 50":       "1x0>0 1/1 50 connect",
 		"shape: connect, pairs: 7":       "1x0>0 1/1 7 connect",
+		"shape: churn, pairs: 7":         "7x0>1 1/1 7 churn",
 		"topics: 12, topics_per_publisher: 4, topics_per_subscriber: 6": "12x1>1 4/6 5 pairs",
 		"topics: 2, idle: 10": "2x1>1 1/1 14 pairs",
 	} {
@@ -34,6 +35,9 @@ func TestShapes(t *testing.T) {
 	}
 	// A shape may be an axis, and so may the width of one.
 	checkIDs(t, parse(t, "matrix: {subscribers: [1, 10]}"), "qos=0/payload=10/protocol=3.1.1/subscribers=1", "qos=0/payload=10/protocol=3.1.1/subscribers=10")
+	if l := casesOf(t, parse(t, "matrix: {qos: [1]}\nload: {shape: offline, topics: 3, subscribers: 2}"))[0].Load; l.Connections() != 9 || l.Messages != 3000 {
+		t.Errorf("%+v", l)
+	}
 	// A flag widens a scenario that says pairs.
 	if l := casesOf(t, set(t, builtin("default"), "subscribers", "7"))[0].Load; l.Shape != FanOut || l.Subscribers != 7 {
 		t.Errorf("%+v", l)
@@ -52,7 +56,9 @@ func TestShapeErrors(t *testing.T) {
 		"pairs: 2, topics: 3":                                 "3 topics and 2 pairs: a pair is a topic, so keep one of topics and pairs",
 		"topics: 3, topics_per_publisher: 2":                  "topics_per_publisher is 2, which does not divide the 3 topics",
 		"shape: loopback, topics_per_publisher: 2, topics: 2": "shape loopback has one topic per client: remove topics_per_publisher",
-		"shape: churn":                                        "shape churn is not part of this version: choose another one",
+		"shape: churn, publishers: 1":                         "shape churn has no publishers: choose another shape or remove publishers",
+		"shape: churn, fresh_iterations: true":                "shape churn has connections that come and go by itself: remove fresh_iterations",
+		"shape: offline, rate: 5":                             "shape offline measures how fast queues drain, whatever they were filled at: remove rate",
 		"shape: publish, share: g":                            "a shared subscription needs subscribers, and shape publish has none: remove share",
 		"shape: publish, filter: a":                           "shape publish has no subscribers of its own: remove filter",
 		"topics: 1000, publishers: 100000":                    "100001000 connections are more than the 10000000 that one run can have: ask for fewer topics or clients",

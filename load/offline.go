@@ -1,0 +1,196 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+)
+
+// offlineExpiry is how long the sessions of subscribers who go away are to be
+// kept where the scenario does not say.
+const offlineExpiry = time.Hour
+
+// queues runs a launch in which messages are published to sessions whose
+// clients are away.
+func (c *caseRun) queues(ctx context.Context, launch int) error {
+	s, err := openSession(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		s.forget()
+		s.end(launch)
+	}()
+	for _, p := range s.publishers {
+		p.apart = true
+	}
+	return c.repeat(ctx, func(it *iteration) error {
+		it.session, it.launch = s, launch
+		return it.drainQueues(ctx)
+	})
+}
+
+// persist makes cfg that of a subscriber whose session is kept. [MQTT5 3.1.2.4]
+// Its first connection begins with a new one; before MQTT 5 a clean one would
+// not be kept.
+func (m *member) persist(cfg *mqtt.Config) {
+	cfg.CleanStart = cfg.Version == packet.V5 && !m.stayed
+	if cfg.Version == packet.V5 && cfg.Properties.SessionExpiry == nil {
+		secs := uint32(offlineExpiry / time.Second)
+		cfg.Properties.SessionExpiry = &secs
+	}
+}
+
+// drainQueues sends the subscribers away, publishes all messages, and measures
+// from the subscribers' return to the last delivery.
+func (it *iteration) drainQueues(ctx context.Context) error {
+	publishers := it.alive()
+	if len(publishers) == 0 {
+		return ErrAllLost
+	}
+	it.each(func(_ int, m *member) { it.part(m) })
+	new(legs).drain(it.shards)
+	it.begin(publishers)
+	it.share(publishers)
+	for _, p := range publishers {
+		go p.pump()
+	}
+	it.fill(ctx, publishers)
+	before := it.usage()
+	it.start = it.x.clock()
+	for _, p := range publishers {
+		p.since(it.start)
+	}
+	var err error
+	back := make(chan struct{})
+	go func() { defer close(back); err = it.comeBack(ctx) }()
+	stalled := it.wait(ctx, publishers)
+	r := result.Iteration{
+		Launch: it.launch, Stage: it.stage, Index: it.index,
+		StartNS: it.start - it.caseRun.start, ElapsedNS: it.x.clock() - it.start, Stalled: stalled,
+	}
+	if last := it.lastProgress(publishers); stalled && last > it.start {
+		r.ElapsedNS = last - it.start
+	}
+	<-back
+	it.account(publishers, &r, before)
+	if err != nil && !interrupted(ctx, err) {
+		return err
+	}
+	return it.verdict(ctx, r)
+}
+
+// fill waits until everything is published, or nothing moves any more.
+func (it *iteration) fill(ctx context.Context, publishers []*publisher) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	moved, last := int64(-1), it.x.clock()
+	for range tick.C {
+		now, n := it.x.clock(), int64(0)
+		for _, p := range publishers {
+			if !p.dead.Load() {
+				n += p.answered()
+			}
+		}
+		switch {
+		case n >= it.Load.Messages, ctx.Err() != nil, now-last >= int64(it.Load.Drain), len(it.alive()) < len(publishers):
+			return
+		case n != moved:
+			moved, last = n, now
+		}
+	}
+}
+
+// since makes at the time from which the latencies of all that is published run:
+// how long it lay in the queue is not the broker's doing.
+func (p *publisher) since(at int64) {
+	p.hold()
+	for i := range p.sentAt {
+		p.sentAt[i] = at
+	}
+	p.lastAt.Store(at)
+	p.release()
+	p.pump()
+}
+
+// each calls do for all subscribers, many at a time, and their numbers.
+func (s *session) each(do func(i int, m *member)) {
+	var who []int
+	for i, m := range s.members {
+		if m.sub != nil && !m.deaf.Load() {
+			who = append(who, i)
+		}
+	}
+	ramp(context.Background(), len(who), dialParallel, s.Target.ConnectRate, func(k int) { do(who[k], s.members[who[k]]) })
+}
+
+// comeBack connects the subscribers again. What has no session any more is
+// subscribed anew, and has lost its queue.
+func (s *session) comeBack(ctx context.Context) error {
+	errs := make([]error, len(s.members))
+	s.each(func(i int, m *member) {
+		if errs[i] = s.rejoin(ctx, i, m); errs[i] != nil {
+			m.deafen()
+		}
+	})
+	var first error
+	for _, err := range errs {
+		if err == nil || interrupted(ctx, err) {
+			continue
+		}
+		if first == nil {
+			first = err
+		}
+		s.errs.add(kindOf(err), reasonOf(err), err.Error())
+	}
+	if s.unheardOf() {
+		return first
+	}
+	return nil
+}
+
+// unheardOf reports whether nobody is left who receives.
+func (s *session) unheardOf() bool {
+	for _, m := range s.members {
+		if m.sub != nil && !m.deaf.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// rejoin connects a subscriber whose session is kept.
+func (s *session) rejoin(ctx context.Context, i int, m *member) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout(s.Case), errConnectTimeout)
+	defer cancel()
+	m.leaving.Store(false)
+	client, err := s.connect(ctx, m, s.clientConfig(i, m, m.dialer))
+	if err != nil {
+		return err
+	}
+	s.learn(client, m.dialer)
+	// The CONNACK of MQTT 3.1 does not tell.
+	if s.Protocol == packet.V31 || client.Connack().SessionPresent {
+		return nil
+	}
+	s.warn("session-not-kept", "the broker has not kept a session: what it had queued is lost",
+		"look at the broker's limits on sessions and on --session-expiry")
+	return s.subscribe(ctx, m, client)
+}
+
+// forget ends the sessions, so that the broker need not keep them.
+func (s *session) forget() {
+	s.each(func(i int, m *member) {
+		s.part(m)
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+		defer cancel()
+		cfg := s.clientConfig(i, m, m.dialer)
+		cfg.CleanStart, cfg.Properties.SessionExpiry = true, nil
+		if c, err := mqtt.Connect(ctx, cfg); err == nil {
+			_ = c.Disconnect(ctx, packet.ReasonSuccess)
+		}
+	})
+}
