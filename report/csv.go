@@ -55,6 +55,9 @@ func csvColumns(r *result.Report) []csvColumn {
 	}
 	cols = append(cols, csvSection("summary", func(c *result.Case) any { return c.Summary }, "n", "mean_ns", "error_ns", "stddev_ns",
 		"median_ns", "min_ns", "max_ns", "req_per_sec", "messages_per_sec", "bytes_per_sec")...)
+	if slices.ContainsFunc(r.Cases, func(c result.Case) bool { return c.Offered != nil }) {
+		cols = append(cols, csvSection("offered", func(c *result.Case) any { return c.Offered }, "messages_per_sec", "achieved_per_sec")...)
+	}
 	for i, leg := range (result.Latency{}).All() {
 		of := func(c *result.Case) any { return c.Latency.All()[i].Histogram }
 		if slices.ContainsFunc(r.Cases, func(c result.Case) bool { return c.Latency.All()[i].Histogram != nil }) {

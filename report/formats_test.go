@@ -183,6 +183,22 @@ func TestCSVMissing(t *testing.T) {
 	}
 }
 
+// TestCSVOffered: what an open loop offered has columns where there was one.
+func TestCSVOffered(t *testing.T) {
+	r, achieved := partialReport(), 99.5
+	for _, want := range []string{"", "99.5"} {
+		rows, err := csv.NewReader(strings.NewReader(render(t, "csv", r))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.Index(rows[0], "offered.achieved_per_sec")
+		if (i >= 0) != (want != "") || i >= 0 && (rows[1][i] != want || rows[2][i] != "") {
+			t.Errorf("column %d, want %q: %v", i, want, rows)
+		}
+		r.Cases[0].Offered = &result.Offered{MessagesPerSec: 100, Achieved: &achieved}
+	}
+}
+
 func TestJSONKeepsValues(t *testing.T) {
 	r := spitefulReport()
 	r.Cases[0].ID = "\U000e0001" + r.Cases[0].ID // a tag character, beyond 16 bits

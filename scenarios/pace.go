@@ -306,7 +306,8 @@ func (s *Scenario) settleWindows(l *Load, total time.Duration, fail failer) {
 	asked := l.Iterations
 	ramp := windows(l.asked.pace.ramp)
 	// A scenario's warm-up was not made for the length that a flag asks.
-	if s.places["warmup"].flag == "" && (s.places["duration"].flag != "" || s.places["messages"].flag != "") {
+	sized := s.places["duration"].flag + s.places["messages"].flag + s.places["stages"].flag
+	if s.places["warmup"].flag == "" && sized != "" {
 		l.Warmup = min(l.Warmup, n/4)
 	}
 	l.Warmup = max(l.Warmup, ramp)

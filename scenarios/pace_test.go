@@ -61,6 +61,7 @@ func TestPaceByFlag(t *testing.T) {
 		{"load: {rate: 9}", []string{"stages", "10s:5,10s:5"}, "10s:0-5,10s:5-5 20s 3+17 constant"},
 		{"load: {rate: 9, duration: 60s}", []string{"iterations", "5"}, "8s:9-9 8s 3+5 constant"},
 		{"load: {rate: 9}", []string{"duration", "2s"}, "2s:9-9 2s 0+2 constant"},
+		{"load: {rate: 9}", []string{"stages", "1s:9,1s:9,1s:0"}, "1s:0-9,1s:9-9,1s:9-0 3s 0+3 constant"},
 		{"load: {rate: 9}", []string{"rate", "0"}, " 0s 3+15 constant"},
 	} {
 		c := casesOf(t, set(t, parse(t, tt.scenario), tt.set...))
