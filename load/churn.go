@@ -199,13 +199,14 @@ func (c *churn) open(ctx context.Context, it *iteration) (err error) {
 	it.begin(nil)
 	c.start = it.start
 	it.offered = float64(c.sched.total-c.warm) / (time.Duration(c.sched.duration) - it.warmTime()).Seconds()
+	w := windows{iteration: it, from: it.start}
+	w.ready()
 	var workers sync.WaitGroup
 	for k := range c.clients {
 		workers.Go(func() { c.work(ctx, k) })
 	}
 	waiter := it.x.cfg.Waiter()
 	workers.Go(func() { c.pace(waiter.For) })
-	w := windows{iteration: it, from: it.start}
 	w.run(ctx, time.Duration(c.sched.duration))
 	scheduled := c.sched.total
 	if ctx.Err() != nil {

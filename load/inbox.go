@@ -218,7 +218,7 @@ func (in *inbox) tell(now int64) {
 // begin starts an iteration.
 func (in *inbox) begin() {
 	in.shard.mu.Lock()
-	in.foreign, in.received, in.bytes = 0, 0, 0
+	in.foreign = 0 // what a listener has received counts from its SUBACK on
 	in.shard.mu.Unlock()
 }
 

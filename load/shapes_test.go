@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -246,6 +247,40 @@ func TestListeners(t *testing.T) {
 		}
 		near(t, "messages per second", *r.Summary.MessagesPerSec, 200, 1e-3)
 		_ = b.Close()
+	})
+}
+
+// TestWindowsHoldAll: without a warm-up the windows have everything: the first
+// message, which is due at once, and what comes to a listener with its SUBACK.
+func TestWindowsHoldAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := broker.New(broker.Config{})
+		defer b.Close()
+		dial := pipes(b)
+		speak := testCase(1, 10, packet.V311)
+		atRate(2, 2*time.Second)(&speak)
+		shaped(scenarios.Publish, 1, 1, 0)(&speak)
+		speak.Load.Warmup, speak.Clients.Topic, speak.Clients.Retain = 0, "t/retained", true
+		listen := testCase(1, 10, packet.V311)
+		shaped(scenarios.Subscribe, 1, 0, 1)(&listen)
+		listen.Load.Filter, listen.Load.Duration, listen.Load.Warmup = "t/#", 2*time.Second, 0
+		for i, tt := range []struct {
+			c              scenarios.Case
+			sent, received int64
+		}{{speak, 4, 0}, {listen, 0, 1}} {
+			r, err := run(t.Context(), fmt.Sprintf("r%d", i), dial, tt.c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sent, received int64
+			for _, it := range r.Iterations {
+				sent += it.Sent
+				received += it.Received
+			}
+			if sent != tt.sent || received != tt.received || r.Delivery.Sent != sent || r.Delivery.Received != received {
+				t.Errorf("the windows have %d sent and %d received, want %d and %d, as the account: %+v", sent, received, tt.sent, tt.received, r.Delivery)
+			}
+		}
 	})
 }
 

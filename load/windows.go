@@ -28,8 +28,9 @@ func (o *openLoop) run(ctx context.Context, it *iteration) error {
 	for _, p := range publishers {
 		p.begin(it, int64(o.part(p, o.total)), 0)
 	}
-	stop := o.startPacers()
 	w := windows{iteration: it, publishers: publishers, from: it.start}
+	w.ready()
+	stop := o.startPacers()
 	w.run(ctx, time.Duration(o.duration))
 	stop()
 	total := o.total
@@ -141,9 +142,6 @@ func (it *iteration) totals(publishers []*publisher) (t totals) {
 // ends or nobody is left.
 func (w *windows) run(ctx context.Context, duration time.Duration) {
 	warm := w.warmTime()
-	if warm == 0 {
-		w.measure()
-	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for from := time.Duration(0); duration == 0 || from < duration; from += windowLength {
@@ -162,7 +160,7 @@ func (w *windows) run(ctx context.Context, duration time.Duration) {
 			break
 		}
 		if end == warm {
-			w.measure()
+			w.measure(w.x.clock(), w.totals(w.publishers))
 		}
 	}
 	if w.stage == result.StageActual { // else it ended while it warmed up
@@ -170,10 +168,19 @@ func (w *windows) run(ctx context.Context, duration time.Duration) {
 	}
 }
 
-// measure ends the warm-up.
-func (w *windows) measure() {
+// ready begins the measuring, before anything is sent, where nothing warms up.
+// A listener has heard something before: what a broker had retained comes with
+// the SUBACK, and counts.
+func (w *windows) ready() {
+	if w.warmTime() == 0 {
+		w.measure(w.start, totals{})
+	}
+}
+
+// measure ends the warm-up, in which so much has come about, at now.
+func (w *windows) measure(now int64, warm totals) {
 	w.before, w.index = w.usage(), 0
-	w.done, w.from = w.totals(w.publishers), w.x.clock()
+	w.done, w.from = warm, now
 	w.seen, w.base = w.done, w.done
 	w.period.begun, w.period.start = true, w.from
 }
@@ -268,6 +275,7 @@ func (it *iteration) listen(ctx context.Context) error {
 	new(legs).drain(it.shards)
 	it.begin(nil)
 	w := windows{iteration: it, from: it.start}
+	w.ready()
 	w.run(ctx, it.Load.Duration)
 	return w.finish(ctx, 0)
 }
