@@ -127,6 +127,7 @@ type measurement struct {
 	target     result.Target
 	connects   map[scenarios.Transport]*connects
 	idle       map[scenarios.Transport]idle
+	recordings []recording
 	pacers     []pacing
 	full       *place           // where Full
 	bare       []float64        // CPU per message of bare clients, in ns
@@ -162,6 +163,9 @@ func (m *measurement) run(ctx context.Context) error {
 		}
 	}
 	if err := m.allocations(ctx); err != nil {
+		return err
+	}
+	if err := m.recording(ctx); err != nil {
 		return err
 	}
 	if err := m.connect(ctx, peer); err != nil {

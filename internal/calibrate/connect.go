@@ -19,12 +19,13 @@ const dialers = 4
 // connects is what a connection costs over the rounds: CPU of this process in
 // ns each, and how many came about per second.
 type connects struct {
-	bare, ours         []float64
-	bareRate, oursRate []float64
+	bare, exchange, ours []float64
+	bareRate, oursRate   []float64
 }
 
-// connect measures connections that carry nothing against connections that a
-// CONNECT and its CONNACK have gone over. Closing is not counted.
+// connect measures connections that carry nothing, connections over which some
+// bytes have gone there and back, and connections over which a CONNECT and its
+// CONNACK have. Closing is not counted.
 func (m *measurement) connect(ctx context.Context, p *peer) error {
 	m.connects = map[scenarios.Transport]*connects{}
 	for round := range m.Rounds {
@@ -46,17 +47,24 @@ func (k *connects) round(ctx context.Context, m *measurement, p *peer, t scenari
 	if err != nil {
 		return err
 	}
-	cpu, rate, err := storm(m.Connects, func(int) (func(), error) {
-		nc, err := p.ends.dialEcho(ctx, t, conf)
-		if err != nil {
-			return nil, err
+	raw := func(use func(net.Conn) error) func(int) (func(), error) {
+		return func(int) (func(), error) {
+			nc, err := p.ends.dialEcho(ctx, t, conf)
+			if err != nil {
+				return nil, err
+			}
+			return func() { _ = nc.Close() }, use(nc)
 		}
-		return func() { _ = nc.Close() }, nil
-	})
+	}
+	cpu, rate, err := storm(m.Connects, raw(func(net.Conn) error { return nil }))
 	if err != nil {
 		return err
 	}
 	k.bare, k.bareRate = append(k.bare, cpu), append(k.bareRate, rate)
+	if cpu, _, err = storm(m.Connects, raw(exchange)); err != nil {
+		return err
+	}
+	k.exchange = append(k.exchange, cpu)
 	s := mqtt.NewSweeper()
 	defer s.Stop()
 	cpu, rate, err = storm(m.Connects, func(i int) (func(), error) {
@@ -67,6 +75,17 @@ func (k *connects) round(ctx context.Context, m *measurement, p *peer, t scenari
 		return c.Close, nil
 	})
 	k.ours, k.oursRate = append(k.ours, cpu), append(k.oursRate, rate)
+	return err
+}
+
+// exchange is the least that a CONNECT and its CONNACK can cost: one write of
+// as many bytes, and one read.
+func exchange(nc net.Conn) error {
+	b := make([]byte, 24)
+	if _, err := nc.Write(b); err != nil {
+		return err
+	}
+	_, err := nc.Read(b)
 	return err
 }
 

@@ -13,14 +13,8 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Kinds of work, beside result.WorkEngine.
-const (
-	workEcho = "echo"
-	// workRecording is the engine at the smallest payload, and workCounting the
-	// same without stamps: what is between them is ledger and latency.
-	workRecording = "recording"
-	workCounting  = "counting"
-)
+// workEcho is the kind of work beside result.WorkEngine.
+const workEcho = "echo"
 
 // place is where the broker and the echo run, and what was measured there. It
 // observes the engine, which runs a launch of every case in turn: those are the
@@ -88,24 +82,12 @@ func sound(d result.Delivery) bool {
 }
 
 // plan makes the cases: the scenario's, then MQTT 5 with the smallest payload
-// over the first transport, and where the broker's cost is apart, recording.
+// over the first transport.
 func (p *place) plan() error {
-	type part struct {
-		work     string
-		settings []Setting
+	if err := p.add(result.WorkEngine, nil); err != nil {
+		return err
 	}
-	least := []Setting{set("payload", strconv.Itoa(small)), set("transport", string(p.m.transports[0]))}
-	parts := []part{{result.WorkEngine, nil}, {result.WorkEngine, slices.Concat(least, []Setting{set("protocol", "5")})}}
-	if p.peer != nil {
-		least = append(least, set("qos", "0"))
-		parts = append(parts, part{workRecording, least}, part{workCounting, append(least, set("verify", "off"))})
-	}
-	for _, one := range parts {
-		if err := p.add(one.work, nil, one.settings...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.add(result.WorkEngine, nil, set("payload", strconv.Itoa(small)), set("transport", string(p.m.transports[0])), set("protocol", "5"))
 }
 
 // add adds the cases of the scenario with the settings, told apart by the work

@@ -43,6 +43,7 @@ func (m *measurement) figures() {
 		p.tlsFigures()
 	}
 	m.places[1].ownFigures(m.transports[0])
+	m.recordingFigures()
 	m.allocFigures()
 	m.pacingFigures()
 	m.connectionFigures()
@@ -140,19 +141,6 @@ func (p *place) ownFigures(t scenarios.Transport) {
 		}
 		p.m.add(result.Figure{Name: "writes per message", Params: params, Value: result.SpreadOf(k.writes)}, writesGoal)
 	}
-	without, with := p.find(workCounting, t, small, 0, protocols.v311), p.find(workRecording, t, small, 0, protocols.v311)
-	if without == nil || with == nil {
-		return
-	}
-	f := result.Figure{Name: "ledger and latency per message, client", Unit: "ns", Params: p.params(t, 0, small)}
-	var cost []float64
-	for i := range min(len(with.own), len(without.own)) {
-		cost = append(cost, with.own[i]-without.own[i])
-	}
-	if f.Value = result.SpreadOf(cost); f.Value != nil && f.Value.Min < 0 {
-		f.Reason = "less than the noise of the rounds"
-	}
-	p.m.add(f, recordGoal)
 }
 
 func (m *measurement) allocFigures() {
@@ -187,6 +175,8 @@ func (m *measurement) connectionFigures() {
 		}
 		over := param("transport", t)
 		m.ratio("CPU per connection, CONNECT and CONNACK included", bare, "ns", k.ours, k.bare, connectGoal, over)
+		m.ratio("CPU per connection, one write and one read of raw bytes included", bare, "ns", k.exchange, k.bare, goal{}, over)
+		m.ratio("CPU per connection, CONNECT and CONNACK included", "raw write and read", "ns", k.ours, k.exchange, goal{}, over)
 		m.ratio("connections per second", bare, "/s", k.oursRate, k.bareRate, goal{}, over)
 	}
 	for _, t := range m.transports {

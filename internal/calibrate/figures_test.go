@@ -23,10 +23,11 @@ func engineCell(work string, qos byte, payload int, v packet.Version, own ...flo
 func TestFigures(t *testing.T) {
 	m := &measurement{
 		Options: Options{Idle: 100}, cal: &result.Calibration{}, transports: []scenarios.Transport{scenarios.TCP},
-		connects: map[scenarios.Transport]*connects{scenarios.TCP: {bare: []float64{50, 40}, ours: []float64{60, 60}}},
-		idle:     map[scenarios.Transport]idle{scenarios.TCP: {bytes: 9000}},
-		allocs:   map[byte]float64{0: 0.5},
-		pacers:   []pacing{{rate: 1000, kind: "sleep", p50: []float64{200e3}, p99: []float64{1e6}, missed: []float64{0.0005}}},
+		connects:   map[scenarios.Transport]*connects{scenarios.TCP: {bare: []float64{50, 40}, exchange: []float64{75, 50}, ours: []float64{60, 60}}},
+		idle:       map[scenarios.Transport]idle{scenarios.TCP: {bytes: 9000}},
+		recordings: []recording{{loop: "closed loop", goal: recordGoal, cost: []float64{30, 50}}, {loop: "open loop", goal: recordGoal, cost: []float64{-2, 4}}},
+		allocs:     map[byte]float64{0: 0.5},
+		pacers:     []pacing{{rate: 1000, kind: "sleep", p50: []float64{200e3}, p99: []float64{1e6}, missed: []float64{0.0005}}},
 	}
 	in, own := &place{m: m, name: result.PlaceIn}, &place{m: m, name: result.PlaceOwn, peer: &peer{}}
 	m.places = []*place{in, own}
@@ -34,8 +35,6 @@ func TestFigures(t *testing.T) {
 		engineCell(result.WorkEngine, 0, 10, packet.V311, 100, 300),
 		engineCell(result.WorkEngine, 1, 10, packet.V311, 300, 600),
 		engineCell(result.WorkEngine, 0, 10, packet.V5, 120, 330),
-		engineCell(workCounting, 0, 10, packet.V311, 50, 60),
-		engineCell(workRecording, 0, 10, packet.V311, 90, 120),
 	}
 	echo := engineCell(workEcho, 0, 10, packet.V311, 50, 100)
 	own.echoes = []*cell{&echo}
@@ -52,12 +51,15 @@ func TestFigures(t *testing.T) {
 		{"writes per message", 0.002, result.FigureAim},
 		{"CPU per message, broker", 0.5, result.FigureAim},
 		{"writes per message", 0.002, result.FigureAim},
-		{"ledger and latency per message, client", 50, result.FigureHolds},
+		{"recording per message", 40, result.FigureHolds},
+		{"recording per message", 1, result.FigureNotMeasured},
 		{"allocations per message, client and broker", 0.5, result.FigureMisses},
 		{"pacer's lateness, p50", 200e3, result.FigureMisses},
 		{"pacer's lateness, p99", 1e6, result.FigureNoGoal},
 		{"rate missed by", 0.05, result.FigureHolds},
 		{"CPU per connection, CONNECT and CONNACK included", 1.35, result.FigureMisses},
+		{"CPU per connection, one write and one read of raw bytes included", 1.375, result.FigureNoGoal}, // 75/50, 50/40
+		{"CPU per connection, CONNECT and CONNACK included", 1, result.FigureNoGoal},                     // 60/75, 60/50
 		{"connections per second", 0, result.FigureNotMeasured},
 		{"memory per idle connection", 9000, result.FigureMisses},
 	}

@@ -1,0 +1,75 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// recording is what recording a message costs over the rounds, in ns.
+type recording struct {
+	what load.Recording
+	loop string
+	goal goal
+	cost []float64
+}
+
+// recordingTimes is how many times a count of allocations' messages are
+// recorded: the CPU clock tells microseconds.
+const recordingTimes = 5
+
+// maxBatch bounds a batch of the recording measurement: the window.
+const maxBatch = 1000
+
+// recording measures what the engine's recording adds to a message, in batches
+// as large as those in which the engine has just read, and, in an open loop of a
+// million messages per second, as many as are due at a tick.
+func (m *measurement) recording(ctx context.Context) error {
+	batch := m.readBatch()
+	m.recordings = []recording{
+		{load.Recording{Payload: small, Batch: batch}, "closed loop", recordGoal, nil},
+		{load.Recording{Payload: small, Batch: batch, Scattered: true}, "closed loop, no two latencies alike", goal{}, nil},
+		{load.Recording{Payload: small, Batch: 100, Open: true}, "open loop, three histograms", recordGoal, nil},
+	}
+	for round := range m.Rounds {
+		m.tell("round %d of %d: recording", round+1, m.Rounds)
+		for i := range m.recordings {
+			k := &m.recordings[i]
+			ns, err := load.RecordingCost(k.what, int(recordingTimes*m.Messages))
+			if err != nil {
+				return fmt.Errorf("measure recording in %s: %w", k.loop, err)
+			}
+			k.cost = append(k.cost, ns)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+	}
+	return nil
+}
+
+// readBatch is how many messages a read of the engine has brought, of the
+// smallest payload at QoS 0 over TCP; the window where that was not measured.
+func (m *measurement) readBatch() int {
+	k := m.places[1].find(result.WorkEngine, scenarios.TCP, small, 0, protocols.v311)
+	if k == nil || k.result.IO.Reads == 0 {
+		return maxBatch
+	}
+	return int(min(max(k.result.Delivery.Delivered/k.result.IO.Reads, 1), maxBatch))
+}
+
+func (m *measurement) recordingFigures() {
+	for _, k := range m.recordings {
+		f := result.Figure{
+			Name: "recording per message", Unit: "ns", Value: result.SpreadOf(k.cost),
+			Params: []result.Param{param("loop", k.loop), param("payload", k.what.Payload), param("batch", fmt.Sprintf("%d a read", k.what.Batch))},
+		}
+		if f.Value != nil && f.Value.Min < 0 {
+			f.Reason = "less than the noise of the rounds"
+		}
+		m.add(f, k.goal)
+	}
+}

@@ -1,0 +1,192 @@
+package load
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// Recording is what [RecordingCost] measures. The zero value of Open and
+// Scattered is a closed loop whose messages go and come in batches.
+type Recording struct {
+	Payload int // bytes, at least 8, which the stamp needs
+	Batch   int // messages of a read
+	// Open is an open loop at a million messages per second: latency from the
+	// intended time, service time and send lag, in three histograms.
+	Open bool
+	// Scattered gives every message of a closed loop a latency of its own, so
+	// that no two of a run are recorded as one.
+	Scattered bool
+}
+
+// RecordingCost is the CPU time that recording adds to a message: the stamp,
+// the time of sending, the lock and the clock of each batch, topic and content
+// checked, ledger and histograms. It drives the engine's own handler over so
+// many encoded PUBLISH packets of QoS 0 in memory, and takes off what the
+// client's decoder takes for the same packets with a handler that does nothing.
+// Both go in turns. On a system that does not tell the CPU time the cost is 0.
+func RecordingCost(o Recording, messages int) (ns float64, err error) {
+	d, err := newDriver(o)
+	if err != nil {
+		return 0, err
+	}
+	defer d.stop()
+	const turns = 10
+	batches := max(messages/turns/o.Batch, 1)
+	d.run(batches, true) // what is made on first use is no message's
+	var total time.Duration
+	for range turns {
+		total += d.run(batches, true) - d.run(batches, false)
+	}
+	if err := d.check(); err != nil {
+		return 0, err
+	}
+	return float64(total) / float64(turns*batches*o.Batch), nil
+}
+
+// driver is one publisher and one subscriber of the engine, and a batch of
+// packets between them.
+type driver struct {
+	Recording
+	session  *session
+	pub      *publisher
+	sub      *member
+	now      int64 // of an open loop, which goes by its own time
+	buf      []byte
+	payloads [][]byte // in buf
+	scanner  *packet.Scanner
+	decoder  packet.PublishDecoder
+	message  packet.Publish
+	err      error
+}
+
+// recordingInterval is the time between two messages of an open loop, in ns.
+const recordingInterval = 1000
+
+func newDriver(o Recording) (*driver, error) {
+	d := &driver{Recording: o, scanner: packet.NewScanner(nil, 0)}
+	c := &scenarios.Case{QoS: 0, Payload: scenarios.Payload{Size: o.Payload}, Load: scenarios.Load{
+		Shape: scenarios.Pairs, Topics: 1, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 1,
+		Inflight: max(o.Batch, 1000), OperationsPerMessage: 1,
+	}, Clients: scenarios.Clients{Topic: "t/r1/1"}}
+	x := New(Config{RunID: "r1"})
+	if o.Open {
+		c.Load.Stages = []scenarios.Stage{{Duration: time.Hour, From: 1e9 / recordingInterval, To: 1e9 / recordingInterval}}
+		clock := x.clock
+		x.clock = func() int64 { clock(); return d.now } // a look at the clock is part of the cost
+	}
+	d.session = &session{caseRun: newCaseRun(x, 0, c)}
+	if err := d.session.plan(); err != nil {
+		return nil, err
+	}
+	it := &iteration{session: d.session, stage: result.StageActual}
+	d.sub, d.pub = d.session.members[0], d.session.publishers[0]
+	it.begin(d.session.publishers)
+	d.pub.begin(it, endless, 0)
+	d.pub.it = nil // whoever pumps it finds nothing to send
+	if d.pub.open != nil {
+		d.pub.open.start = it.start
+	}
+	return d, d.encode()
+}
+
+// encode makes the batch that is stamped again and again.
+func (d *driver) encode() error {
+	p := packet.Publish{Topic: d.pub.flows[0].topic, Payload: d.pub.payload}
+	one, err := p.Append(nil, packet.V311)
+	if err != nil {
+		return err
+	}
+	d.buf = make([]byte, 0, d.Batch*len(one))
+	for range d.Batch {
+		d.buf = append(d.buf, one...)
+		d.payloads = append(d.payloads, d.buf[len(d.buf)-d.Payload:])
+	}
+	return nil
+}
+
+func (d *driver) stop() {
+	if d.pub.open != nil {
+		d.pub.open.stopWaiters()
+	}
+}
+
+// run takes so many batches through the decoder, recorded or not, and returns
+// the CPU time that took.
+func (d *driver) run(batches int, recorded bool) time.Duration {
+	user, system := cpuTime()
+	for range batches {
+		if recorded {
+			d.send()
+			d.now += int64(d.Batch) * recordingInterval / 2
+			d.receive(d.sub)
+		} else {
+			d.receive(mqtt.NopHandler{})
+		}
+	}
+	u, s := cpuTime()
+	return u + s - user - system
+}
+
+// send does what a publisher does about a batch beside handing it to the client.
+func (d *driver) send() {
+	p := d.pub
+	d.now += int64(d.Batch) * recordingInterval / 2 // and as much until the batch is there
+	now, from, mask := p.clock(), p.seq, uint64(len(p.sentAt)-1)
+	for i, b := range d.payloads {
+		p.sentAt[(from+uint64(i))&mask] = now
+		p.fill(b)
+	}
+	if d.Scattered {
+		for i := range d.payloads {
+			p.sentAt[(from+uint64(i))&mask] -= int64(i) * recordingInterval
+		}
+	}
+	p.sent.Store(p.seq)
+	if p.open != nil {
+		p.open.recordLag(p, from, now)
+	}
+}
+
+// receive hands the batch to h as the client does what a read has brought.
+func (d *driver) receive(h mqtt.Handler) {
+	d.scanner.Attach(d.buf)
+	d.scanner.Advance(len(d.buf))
+	h.BatchStart()
+	for {
+		f, ok, err := d.scanner.Next()
+		if err == nil && ok {
+			err = d.decoder.Decode(&d.message, f, packet.V311)
+		}
+		if err != nil {
+			d.err = err
+		}
+		if err != nil || !ok {
+			break
+		}
+		for more := true; more; more = d.decoder.Next(&d.message, d.scanner) {
+			h.Message(&d.message)
+		}
+	}
+	h.BatchEnd()
+}
+
+// check reports whether every message was recorded, whole and once, with its
+// latencies.
+func (d *driver) check() error {
+	l, s := &d.pub.flows[0].receipts[0].ledger, d.sub.shard
+	recorded := int64(0)
+	if s.e2e.hist != nil {
+		recorded = s.e2e.hist.TotalCount()
+	}
+	n := int64(d.pub.seq)
+	if d.err != nil || l.delivered != n || l.corrupted+l.untimed > 0 || recorded != n {
+		return fmt.Errorf("record %d messages: %d delivered, %d corrupted, %d latencies, %d without a time (%v)",
+			n, l.delivered, l.corrupted, recorded, l.untimed, d.err)
+	}
+	return nil
+}
