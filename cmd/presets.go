@@ -147,22 +147,25 @@ func (s settings) giveDefault(name, value string) {
 }
 
 // clients is the number of them, as a text that package scenarios judges.
-func (s settings) clients() (string, setting) {
+func (s settings) clients(bad *faults) (string, setting) {
 	if one, ok := s["clients"]; ok {
+		if one.value() == "0" {
+			bad.usage("", "%s 0: there must be at least one", one.place)
+		}
 		return one.value(), one
 	}
 	return "1", setting{source: fromFlag, place: "--clients"}
 }
 
 func openConn(_ []string, s settings, bad *faults) *scenarios.Scenario {
-	n, from := s.clients()
+	n, from := s.clients(bad)
 	s.give("idle", n, from)
 	s.giveDefault("duration", scenarios.MaxDuration.String())
 	return presetScenario("conn", string(scenarios.Connect), s, bad)
 }
 
 func openPub(_ []string, s settings, bad *faults) *scenarios.Scenario {
-	n, from := s.clients()
+	n, from := s.clients(bad)
 	if topic := s["topic"].value(); strings.Contains(topic, "%i") || strings.Contains(topic, "%c") || strings.Contains(topic, "%u") {
 		s.give("topics", n, from)
 	} else {
@@ -176,7 +179,9 @@ func openPub(_ []string, s settings, bad *faults) *scenarios.Scenario {
 			s.give("payload", alias.prefix+one.value(), one)
 		}
 	}
-	if one, ok := s["limit"]; ok {
+	if one, ok := s["limit"]; ok && one.value() == "0" {
+		delete(s, "limit") // none, as in emqtt-bench
+	} else if ok {
 		s.give("messages", one.value(), one)
 	}
 	s.giveDefault("verify", "off")
@@ -203,7 +208,7 @@ func pace(s settings) {
 }
 
 func openSub(_ []string, s settings, bad *faults) *scenarios.Scenario {
-	n, from := s.clients()
+	n, from := s.clients(bad)
 	s.give("subscribers", n, from)
 	if one, ok := s["topic"]; ok {
 		s.give("filter", one.value(), one)

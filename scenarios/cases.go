@@ -349,7 +349,7 @@ func checkNames(c *Case, clients int, fail failer) {
 	if clients > 1 && !uses(id, 'i') && id != "" && !c.Clients.credentialIDs {
 		fail("client_id", "client_id %s is the same for all %d clients, and brokers allow it once: add %%i", shown(id), clients)
 	}
-	if n, what := c.Load.Topics, "topics"; n > 1 && !uses(topic, 'i') {
+	if n, what := c.Load.Topics, "topics"; n > 1 && !c.topicsDiffer() {
 		if c.Load.Pairs == n {
 			what = "pairs"
 		}
@@ -366,6 +366,15 @@ func checkNames(c *Case, clients int, fail failer) {
 	case len(longest) > maxBinary:
 		fail("client_id", "client_id is over MQTT's limit of 65,535 bytes")
 	}
+}
+
+// topicsDiffer reports whether the topics of the pattern can be told apart: by
+// their number, or by a client id or user name that their clients do not share.
+func (c *Case) topicsDiffer() bool {
+	own := c.Load.TopicsPerPublisher == 1
+	id := uses(c.Clients.ClientID, 'i') || c.Clients.credentialIDs
+	user := uses(c.Clients.Username, 'i') || c.Clients.Credentials != ""
+	return uses(c.Clients.Topic, 'i') || own && (id && uses(c.Clients.Topic, 'c') || user && uses(c.Clients.Topic, 'u'))
 }
 
 // checkVersion refuses what only MQTT 5 can carry.

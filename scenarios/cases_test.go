@@ -86,6 +86,11 @@ func TestCheckCases(t *testing.T) {
 		want     []string // none: the cases are sound
 	}{
 		{"shared topic", "load: {pairs: 2}\nclients: {topic: t}", []string{"x.yaml:2: topic t is the same for all 2 pairs, and each needs its own: add %i"}},
+		{"topics of client ids", "load: {pairs: 2}\nclients: {topic: t/%c}", nil},
+		{"topics of the same client's id", "load: {topics: 2, topics_per_publisher: 2}\nclients: {topic: t/%c}", []string{"x.yaml:2: topic t/%c is the same for all 2 topics, and each needs its own: add %i"}},
+		{"topics of ids that the broker gives", "load: {pairs: 2}\nclients: {topic: t/%c, client_id: ''}", []string{"x.yaml:2: topic t/%c is the same for all 2 pairs, and each needs its own: add %i"}},
+		{"topics of users", "load: {pairs: 2}\nclients: {topic: t/%u, username: u%i}", nil},
+		{"topics of the same user", "load: {pairs: 2}\nclients: {topic: t/%u, username: u}", []string{"x.yaml:2: topic t/%u is the same for all 2 pairs, and each needs its own: add %i"}},
 		{"shared client id", "clients: {client_id: me}", []string{"x.yaml:1: client_id me is the same for all 2 clients, and brokers allow it once: add %i"}},
 		{"an escaped variable is none", "clients: {client_id: me%%i}", []string{"x.yaml:1: client_id me%%i is the same for all 2 clients, and brokers allow it once: add %i"}},
 		{"one client", "load: {shape: loopback}\nclients: {client_id: me, topic: t}", nil},
