@@ -292,7 +292,7 @@ func (out *Case) join(c *Case, run string) {
 
 // computedCodes are those of Analyze, which looks at the merged case again.
 var computedCodes = []string{
-	CodeZeroMeasurement, CodeMinIterationTime, CodeStalled, CodeOutliers, CodeMultimodal, CodeGeneratorLimited, CodeLatencyClamped, CodeLedger,
+	CodeZeroMeasurement, CodeMinIterationTime, CodeStalled, CodeOutliers, CodeMultimodal, CodeGeneratorLimited, CodeClosedLoopStall, CodeLatencyClamped, CodeLedger,
 }
 
 func (out *Case) addErrors(errs []Error) {

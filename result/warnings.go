@@ -54,6 +54,7 @@ func Analyze(c Case) []Warning {
 	ws = append(ws, outliers(sorted)...)
 	ws = append(ws, multimodal(sorted)...)
 	ws = append(ws, generatorLimited(c)...)
+	ws = append(ws, closedLoopStall(c)...)
 	ws = append(ws, latencyClamped(c)...)
 	ws = append(ws, ledger(c)...)
 	return append(ws, clientsMissing(c)...)
