@@ -89,6 +89,7 @@ func Compare(base, head []*Input, o CompareOptions) (*Comparison, error) {
 	}
 	c.judge()
 	c.noticeOneLaunch()
+	c.noticeGenerator()
 	c.summarize()
 	return c.out, nil
 }
@@ -188,6 +189,7 @@ func (c *comparer) compare(p pair) (CellComparison, error) {
 	} else {
 		c.welch(&cell, b.moments(), h.moments())
 	}
+	cell.bound(b.generator, h.generator)
 	deltas, err := latencyDeltas(b, h)
 	if err != nil {
 		return cell, err

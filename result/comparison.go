@@ -86,8 +86,14 @@ type CellComparison struct {
 	// Regression is set where the head is slower, or its delivery is worse.
 	Regression bool `json:"regression"`
 
+	// GeneratorLimited says, by side, how the load generator was the limit: the
+	// target would have been as fast at least.
+	GeneratorLimited []string `json:"generator_limited,omitempty"`
+
 	leastP  float64 // the smallest P that the samples could give; 0 where not known
 	overlap bool    // the launches differ among themselves as much as the sides do
+	// baseBound and headBound are set where the load generator was the limit.
+	baseBound, headBound bool
 }
 
 // SideStats are the numbers of one side of a cell.

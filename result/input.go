@@ -63,6 +63,8 @@ type Cell struct {
 	// Window and OperationsPerMessage are 0 where they are not known.
 	Window               int
 	OperationsPerMessage int
+	// Generator says how the load generator was the limit, "" where it was not.
+	Generator string
 	// Stalled says which iteration stood still: a warning of Analyze, or nil.
 	Stalled *Warning
 	// Printed holds the table's fields by column, rounded as they were printed.
@@ -91,7 +93,9 @@ func InputOf(source string, r *Report) *Input {
 		ToolName: "mqttload", ToolVersion: r.Tool.Version, Environment: r.Environment, Target: &r.Target,
 	}
 	for i := range r.Cases {
-		in.Cells = append(in.Cells, cellOf(&r.Cases[i]))
+		cell := cellOf(&r.Cases[i])
+		cell.Generator = generatorOf(r, &r.Cases[i])
+		in.Cells = append(in.Cells, cell)
 	}
 	return in
 }

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type side struct {
 	windows  []int
 	perOp    []int
 	stalls   []Warning
+	// generator says how the load generator was the limit, in the first file where it was.
+	generator string
 }
 
 // pair is a cell with its counterpart.
@@ -131,6 +134,7 @@ func (s *side) add(cell *Cell, in *Input, value string) {
 		s.clients.add(cell.Clients)
 	}
 	s.windows, s.perOp = append(s.windows, cell.Window), append(s.perOp, cell.OperationsPerMessage)
+	s.generator = cmp.Or(s.generator, cell.Generator)
 	if cell.Stalled != nil {
 		s.stalls = append(s.stalls, *cell.Stalled)
 	}

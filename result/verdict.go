@@ -30,6 +30,7 @@ func (c *comparer) judge() {
 	for i := range c.out.Cells {
 		cell := &c.out.Cells[i]
 		cell.Verdict, cell.Reason = c.verdict(cell, limit)
+		cell.doubt()
 		cell.Regression = cell.Verdict == Slower
 		for _, d := range cell.Delivery {
 			cell.Regression = cell.Regression || d.Regression
