@@ -319,12 +319,13 @@ func (s *Scenario) check(c *Case) Errors {
 
 // checkRows reads the credentials of the widest case through.
 func (s *Scenario) checkRows(cases []Case) Errors {
-	clients := 0
+	clients, tls := 0, false
 	for _, c := range cases {
 		clients = max(clients, c.Load.Connections())
+		tls = tls || c.Transport == TLS
 	}
 	if path := s.base.Clients.Credentials; path != "" && clients > 0 {
-		if err := checkCredentials(path, clients); err != nil {
+		if err := checkCredentials(path, clients, tls); err != nil {
 			return Errors{s.at("credentials", err.Error())}
 		}
 	}

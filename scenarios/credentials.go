@@ -159,18 +159,37 @@ func hasIDs(path string) (bool, error) {
 	return c.HasIDs(), c.Close()
 }
 
+// checkFiles refuses a row whose certificate or key is not there.
+func (c *Credentials) checkFiles(one *Credential) error {
+	for i, file := range []string{one.CertFile, one.KeyFile} {
+		if file == "" {
+			continue
+		}
+		if err := regular(file); err != nil {
+			return c.fail(one.line, "%s %s: %v", credentialColumns[3+i], shown(file), err)
+		}
+	}
+	return nil
+}
+
 // checkCredentials reads the file once: every row up to the last client's must
-// be sound.
-func checkCredentials(path string, clients int) error {
+// be sound, and certificates need a connection that shows them.
+func checkCredentials(path string, clients int, tls bool) error {
 	c, err := OpenCredentials(path)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	if c.columns[3] >= 0 && !tls {
+		return c.fail(1, "column cert needs transport tls: add it to transport, or remove the column")
+	}
 	for n := range clients {
-		_, err := c.Next()
+		one, err := c.Next()
 		if errors.Is(err, io.EOF) {
 			return fmt.Errorf("credentials file %s has %d rows for %d clients: add rows or ask for fewer clients", shown(path), n, clients)
+		}
+		if err == nil {
+			err = c.checkFiles(&one)
 		}
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func TestCredentialsErrors(t *testing.T) {
 		"id\na\n" + strings.Repeat("x", 70_000) + "\n": ":3: a value is over MQTT's limit of 65,535 bytes",
 	} {
 		path := writeFile(t, "c.csv", in)
-		err := checkCredentials(path, 9)
+		err := checkCredentials(path, 9, true)
 		if err == nil || err.Error() != "credentials file "+shown(path)+want {
 			t.Errorf("%.20q: %v", in, err)
 		}
@@ -78,6 +78,26 @@ func TestCredentialsOfScenario(t *testing.T) {
 	if base().Hash() != parse(t, "clients: {client_id: one}").Hash() {
 		t.Error("credentials are in the hash")
 	}
+}
+
+// TestCredentialFiles: certificates are looked for before anything is sent, and
+// are for TLS.
+func TestCredentialFiles(t *testing.T) {
+	path := writeFile(t, "c.csv", "cert,key\nclient.pem,\n,\nclient.pem,none.key\n")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "client.pem"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cases := func(in string) error {
+		_, err := set(t, parse(t, in), "credentials", path).Cases()
+		return err
+	}
+	if err := cases("target: {url: mqtts://h}"); err != nil {
+		t.Errorf("two clients: %v", err)
+	}
+	checkErrors(t, cases("target: {url: mqtts://h}\nload: {subscribers: 2}"),
+		"--credentials: credentials file "+shown(path)+":4: key "+shown(filepath.Join(filepath.Dir(path), "none.key"))+": no such file or directory")
+	checkErrors(t, cases("target: {url: mqtt://h}"),
+		"--credentials: credentials file "+shown(path)+":1: column cert needs transport tls: add it to transport, or remove the column")
 }
 
 func TestWill(t *testing.T) {
