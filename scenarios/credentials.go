@@ -166,7 +166,8 @@ func (c *Credentials) checkFiles(one *Credential) error {
 			continue
 		}
 		if err := regular(file); err != nil {
-			return c.fail(one.line, "%s %s: %v", credentialColumns[3+i], shown(file), err)
+			// Unnamed: in a file of mixed-up columns it is somebody's password.
+			return c.fail(one.line, "the file of column %s: %v", credentialColumns[3+i], err)
 		}
 	}
 	return nil

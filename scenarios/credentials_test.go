@@ -95,7 +95,7 @@ func TestCredentialFiles(t *testing.T) {
 		t.Errorf("two clients: %v", err)
 	}
 	checkErrors(t, cases("target: {url: mqtts://h}\nload: {subscribers: 2}"),
-		"--credentials: credentials file "+shown(path)+":4: key "+shown(filepath.Join(filepath.Dir(path), "none.key"))+": no such file or directory")
+		"--credentials: credentials file "+shown(path)+":4: the file of column key: no such file or directory")
 	checkErrors(t, cases("target: {url: mqtt://h}"),
 		"--credentials: credentials file "+shown(path)+":1: column cert needs transport tls: add it to transport, or remove the column")
 }

@@ -165,6 +165,7 @@ func parseQuietly(text string) *Scenario {
 // FuzzCredentials: no row, however odd, panics, loops or shows a password.
 func FuzzCredentials(f *testing.F) {
 	f.Add("id,user,password\na,b,s3cret\n")
+	f.Add("id,cert\na,s3cret\n")
 	f.Add("id,password\n\"a\n,\"s3cret\"\"\r\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		path := writeFile(t, "c.csv", content)
