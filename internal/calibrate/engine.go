@@ -121,10 +121,13 @@ func (p *place) otherCPU() (time.Duration, error) {
 	return time.Duration(a.CPUNS), err
 }
 
-// Connected is told of the first connection.
+// Connected is told of the first connection, and of the first over TLS, which
+// tells more: no later one without replaces it.
 func (p *place) Connected(t result.Target) {
 	t.Embedded = true // in whatever process
-	p.m.target = t
+	if t.TLS != nil || p.m.target.TLS == nil {
+		p.m.target = t
+	}
 }
 
 // LaunchStart gives the echo its turn.
