@@ -116,7 +116,16 @@ func TestPlanLine(t *testing.T) {
 		name  string
 		cases []scenarios.Case
 		want  string
-	}{"loopback", []scenarios.Case{loop}, "plan: 1 case x 10 launches x (3 warm-up + 15) iterations, 2 clients that publish and subscribe per case, window 5"})
+	}{"loopback", []scenarios.Case{loop}, "plan: 1 case x 10 launches x (3 warm-up + 15) iterations, 2 clients publishing and subscribing per case, window 5"})
+	for stages, want := range map[*scenarios.Stage]string{
+		{Duration: time.Minute, From: 10, To: 10}: "2 clients x 5 msg/s = 10 msg/s offered, publishing and subscribing",
+		{Duration: time.Second, From: 0, To: 10}:  "2 clients with a total of 0 to 10 msg/s in 1s, publishing and subscribing",
+	} {
+		loop.Load.Stages = []scenarios.Stage{*stages}
+		if got := who([]scenarios.Case{loop}); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	}
 	for _, test := range tests {
 		if got := planLine(test.cases); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)

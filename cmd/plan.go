@@ -64,19 +64,22 @@ func span(cases []scenarios.Case, f func(scenarios.Case) int) string {
 func who(cases []scenarios.Case) string {
 	offered, noun, tail := offers(cases), "publisher", ""
 	if cases[0].Load.Shape == scenarios.Loopback {
-		noun, tail = "client", " that publish and subscribe"
+		noun, tail = "client", " publishing and subscribing"
 	}
 	senders := people(cases, noun, (*scenarios.Load).PublisherClients) + tail
 	switch closed := slices.ContainsFunc(cases, func(c scenarios.Case) bool { return len(c.Load.Stages) == 0 }); {
 	case offered != "" && !closed:
-		senders = offered + tail
+		senders = offered
+		if tail != "" {
+			senders += "," + tail
+		}
 	case offered != "":
 		senders += " (" + offered + ")"
 	}
 	parts := []string{senders}
 	switch churn := cases[0].Load.Shape == scenarios.Churn; {
 	case churn && offered == "":
-		parts[0] = people(cases, "client", (*scenarios.Load).SubscriberClients) + " that come and go"
+		parts[0] = people(cases, "client", (*scenarios.Load).SubscriberClients) + " coming and going"
 	case tail == "" && !churn:
 		parts = append(parts, people(cases, "subscriber", (*scenarios.Load).SubscriberClients))
 	}
@@ -118,20 +121,23 @@ func offer(l scenarios.Load) string {
 	}
 	last := l.Stages[len(l.Stages)-1]
 	clients, noun, unit := l.PublisherClients(), "publisher", "msg/s"
-	if l.Shape == scenarios.Churn {
+	switch l.Shape {
+	case scenarios.Churn:
 		clients, noun, unit = l.SubscriberClients(), "client", "connects/s"
+	case scenarios.Loopback:
+		noun = "client"
 	}
 	if len(l.Stages) == 1 && last.From == last.To {
 		return fmt.Sprintf("%s x %s %s = %s %s offered", plural(clients, noun), rate(last.To/float64(clients)), unit, rate(last.To), unit)
 	}
 	parts := make([]string, len(l.Stages))
 	for i, st := range l.Stages {
-		parts[i] = fmt.Sprintf("%s to %s in %s", rate(st.From), rate(st.To), short(st.Duration))
+		parts[i] = fmt.Sprintf("%s to %s %s in %s", rate(st.From), rate(st.To), unit, short(st.Duration))
 		if st.From == st.To {
-			parts[i] = fmt.Sprintf("%s for %s", rate(st.To), short(st.Duration))
+			parts[i] = fmt.Sprintf("%s %s for %s", rate(st.To), unit, short(st.Duration))
 		}
 	}
-	return fmt.Sprintf("%s with %s %s in total", plural(clients, noun), strings.Join(parts, ", "), unit)
+	return plural(clients, noun) + " with a total of " + strings.Join(parts, ", ")
 }
 
 // short is a duration without zero parts: "1m".
