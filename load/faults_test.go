@@ -18,7 +18,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// against runs one case of 60,000 messages in one iteration against f, in
+// against runs one case of so many messages in one iteration against f, in
 // virtual time, over pipes.
 func against(t *testing.T, f *mqtttest.Fake, change func(*scenarios.Case)) (*result.Case, error) {
 	t.Helper()
@@ -29,7 +29,7 @@ func against(t *testing.T, f *mqtttest.Fake, change func(*scenarios.Case)) (*res
 	}
 	c := testCase(1, 100, packet.V5)
 	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
-	c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 1, 60_000
+	c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 1, messages
 	if change != nil {
 		change(&c)
 	}
@@ -63,15 +63,15 @@ func ledgers(t *testing.T) func(*scenarios.Case, []result.StreamAccount) {
 
 func keep(p packet.Publish) []packet.Publish { return []packet.Publish{p} }
 
-// TestKnownFaults injects one kind of fault into 60,000 messages and expects
-// exact figures.
+// TestKnownFaults injects one kind of fault into 60,000 messages, or 6,000, and
+// expects exact figures.
 func TestKnownFaults(t *testing.T) {
 	var held packet.Publish
 	for name, tt := range map[string]struct {
 		fake *mqtttest.Fake
 		want result.Delivery
 	}{
-		"none": {&mqtttest.Fake{}, result.Delivery{Acked: 60_000, Received: 60_000, Delivered: 60_000}},
+		"none": {&mqtttest.Fake{}, result.Delivery{Acked: messages, Received: messages, Delivered: messages}},
 		"drop each 1,000th": {
 			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
 				if n%1000 == 999 {
@@ -79,7 +79,7 @@ func TestKnownFaults(t *testing.T) {
 				}
 				return keep(p)
 			}},
-			result.Delivery{Acked: 60_000, Received: 59_940, Delivered: 59_940, Lost: 60},
+			result.Delivery{Acked: messages, Received: messages - messages/1000, Delivered: messages - messages/1000, Lost: messages / 1000},
 		},
 		"duplicate each 100th": {
 			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
@@ -90,7 +90,7 @@ func TestKnownFaults(t *testing.T) {
 				}
 				return keep(p)
 			}},
-			result.Delivery{Acked: 60_000, Received: 60_600, Delivered: 60_000, Duplicated: 600, Redelivered: 600},
+			result.Delivery{Acked: messages, Received: messages + messages/100, Delivered: messages, Duplicated: messages / 100, Redelivered: messages / 100},
 		},
 		"swap the pairs of the first 1,000": {
 			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
@@ -103,7 +103,7 @@ func TestKnownFaults(t *testing.T) {
 				}
 				return keep(p)
 			}},
-			result.Delivery{Acked: 60_000, Received: 60_000, Delivered: 60_000, Reordered: 500},
+			result.Delivery{Acked: messages, Received: messages, Delivered: messages, Reordered: 500},
 		},
 		"flip a byte each 500th, truncate each 700th": {
 			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
@@ -115,8 +115,8 @@ func TestKnownFaults(t *testing.T) {
 				}
 				return keep(p)
 			}},
-			// 120 flipped and 85 truncated, of which 17 are both.
-			result.Delivery{Acked: 60_000, Received: 60_000, Delivered: 60_000, Corrupted: 188},
+			// Of 60,000, 120 flipped and 85 truncated, of which 17 are both.
+			result.Delivery{Acked: messages, Received: messages, Delivered: messages, Corrupted: messages/500 + messages/700 - messages/3500},
 		},
 		"foreign": {
 			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
@@ -127,7 +127,7 @@ func TestKnownFaults(t *testing.T) {
 				a.Payload, empty.Payload, junk.Payload = []byte("a"), nil, make([]byte, 1<<20)
 				return []packet.Publish{a, p, empty, junk}
 			}},
-			result.Delivery{Acked: 60_000, Received: 60_000, Delivered: 60_000, Foreign: 30},
+			result.Delivery{Acked: messages, Received: messages, Delivered: messages, Foreign: messages / 2000},
 		},
 		"quota exceeded each 10th": {
 			&mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) {
@@ -136,14 +136,16 @@ func TestKnownFaults(t *testing.T) {
 				}
 				return 0, true
 			}},
-			result.Delivery{Acked: 54_000, Nacked: 6_000, Received: 60_000, Delivered: 60_000},
+			result.Delivery{Acked: messages - messages/10, Nacked: messages / 10, Received: messages, Delivered: messages},
 		},
 		"five acknowledgements never come": {
-			&mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) { return 0, n%10_000 != 77 || n > 50_000 }},
-			result.Delivery{Acked: 59_995, Received: 60_000, Delivered: 60_000},
+			&mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) {
+				return 0, n%(messages/6) != 77 || n > messages/6*5
+			}},
+			result.Delivery{Acked: messages - 5, Received: messages, Delivered: messages},
 		},
 	} {
-		for model, change := range map[string]func(*scenarios.Case){"closed": nil, "open": atRate(100_000, 600*time.Millisecond)} {
+		for model, change := range map[string]func(*scenarios.Case){"closed": nil, "open": atRate(100_000, messages*10*time.Microsecond)} {
 			t.Run(name+"/"+model, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r, err := against(t, &mqtttest.Fake{Deliver: tt.fake.Deliver, Ack: tt.fake.Ack}, change)
@@ -151,14 +153,14 @@ func TestKnownFaults(t *testing.T) {
 						t.Fatal(err)
 					}
 					want := tt.want
-					want.Scheduled, want.Sent, want.Expected = 60_000, 60_000, 60_000
+					want.Scheduled, want.Sent, want.Expected = messages, messages, messages
 					if r.Delivery != want {
 						t.Errorf("got  %+v\nwant %+v", r.Delivery, want)
 					}
 					if n := want.Nacked; n > 0 && (len(r.Errors) != 1 || r.Errors[0].Count != n || r.Errors[0].Reason != "Quota exceeded") {
 						t.Errorf("errors %+v", r.Errors)
 					}
-					if l := r.Losses; want.Lost > 0 && (l == nil || *l != result.Losses{First: 999, Last: 59_999, Acked: 60}) {
+					if l := r.Losses; want.Lost > 0 && (l == nil || *l != result.Losses{First: 999, Last: messages - 1, Acked: messages / 1000}) {
 						t.Errorf("losses %+v", l)
 					}
 				})
@@ -176,7 +178,7 @@ func TestNothingReceived(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "nothing received: of 100 messages none came back within the drain time of 5s") {
 			t.Errorf("got %v", err)
 		}
-		if d := r.Delivery; d.Scheduled != 60_000 || d.Sent != 100 || d.Unsent != 59_900 || d.Lost != 100 || r.Summary.MeanNS != nil {
+		if d := r.Delivery; d.Scheduled != messages || d.Sent != 100 || d.Unsent != messages-100 || d.Lost != 100 || r.Summary.MeanNS != nil {
 			t.Errorf("%+v %+v", d, r.Summary)
 		}
 		if d := time.Since(began); d > 6*time.Second {
