@@ -6,7 +6,6 @@
 package pace
 
 import (
-	"errors"
 	"time"
 )
 
@@ -27,8 +26,6 @@ type timer interface {
 	wait(d time.Duration) bool
 	stop()
 }
-
-var errUnsupported = errors.New("no timerfd on this system")
 
 // New returns the most exact Waiter there is: a timerfd where the system has
 // one and a descriptor is free, else [Sleeper]. Kind tells which. A timerfd

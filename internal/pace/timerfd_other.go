@@ -2,4 +2,6 @@
 
 package pace
 
-func newTimerFD() (*sleepTimer, error) { return nil, errUnsupported }
+import "errors"
+
+func newTimerFD() (*sleepTimer, error) { return nil, errors.ErrUnsupported }
