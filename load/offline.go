@@ -51,7 +51,7 @@ func (it *iteration) drainQueues(ctx context.Context) error {
 	if len(publishers) == 0 {
 		return ErrAllLost
 	}
-	it.each(func(_ int, m *member) { it.part(m) })
+	it.each(func(_ int, m *member) { it.conclude(m); it.part(m) })
 	new(legs).drain(it.shards)
 	it.begin(publishers)
 	it.share(publishers)
@@ -81,6 +81,21 @@ func (it *iteration) drainQueues(ctx context.Context) error {
 		return err
 	}
 	return it.verdict(ctx, r)
+}
+
+// conclude waits until the broker has handled the member's acknowledgements, or
+// they might be lost with the connection, and messages come again: it is asked
+// for something that it answers in its turn, once for each step of the QoS.
+func (s *session) conclude(m *member) {
+	c := m.client.Load()
+	if c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	for range s.QoS {
+		_, _ = c.Unsubscribe(ctx, []string{"mqttload/nothing"}) // if it fails, what comes again is in the account
+	}
 }
 
 // fill waits until everything is published, or nothing moves any more.
