@@ -41,6 +41,8 @@ type caseRun struct {
 	warnings     []result.Warning
 	legs         legs
 	window       int
+	byPublisher  clientMeans
+	byReceiver   clientMeans
 	untimed      int64         // deliveries that are in no latency
 	busy         time.Duration // elapsed time of the actual iterations
 }
@@ -189,6 +191,9 @@ func (c *caseRun) result() *result.Case {
 		r.Warnings = append(r.Warnings, w)
 	}
 	if w := c.outages.warning(&c.clients, c.start); w.Code != "" {
+		r.Warnings = append(r.Warnings, w)
+	}
+	if w := c.slowClients(); w.Code != "" {
 		r.Warnings = append(r.Warnings, w)
 	}
 	if c.untimed > 0 {

@@ -201,6 +201,8 @@ func (t *receiptTotal) add(c *counts, sent int64, missed span) {
 	t.corrupted += c.corrupted
 	t.late += c.late
 	t.untimed += c.untimed
+	t.timed += c.timed
+	t.latencyNS += c.latencyNS
 	if missed.any {
 		t.missed.add(missed.first)
 		t.missed.add(missed.last)

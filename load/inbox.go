@@ -74,6 +74,9 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 		return
 	}
 	r := in.receipts[i]
+	if in.last != r {
+		in.settle()
+	}
 	if !r.take(m, v, now) {
 		in.strange(m)
 		return
@@ -198,9 +201,20 @@ func (in *inbox) count(m *packet.Publish) {
 	rs[0].ledger.duplicated++
 }
 
+// settle gives the latencies that were recorded since the last one to the receipt
+// that they are of.
+func (in *inbox) settle() {
+	if r := in.last; r != nil {
+		t := in.shard.e2e.takeSum()
+		r.ledger.timed += t.n
+		r.ledger.latencyNS += float64(t.ns)
+	}
+}
+
 // tell publishes what the batch has changed, so that the publishers may go on.
 // The lock is held.
 func (in *inbox) tell(now int64) {
+	in.settle()
 	for _, r := range in.touched {
 		l := &r.ledger
 		n := l.delivered + l.warm.delivered

@@ -28,6 +28,10 @@ type counts struct {
 	bytes                                                      int64 // of the payloads delivered
 	// untimed were delivered so late that the time of sending is forgotten.
 	untimed int64
+	// timed were recorded, and took so long together. A float holds the sum of
+	// a backlog of minutes, too.
+	timed     int64
+	latencyNS float64
 }
 
 // span is the lowest and the highest of a set of sequence numbers.

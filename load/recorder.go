@@ -69,6 +69,18 @@ type runLength struct {
 	leg
 	value int64
 	n     int64
+	sum   latencySum // of the runs that have ended, less what was taken
+}
+
+// latencySum is a number of latencies and what they come to, in ns: all that is
+// kept of one connection's.
+type latencySum struct{ n, ns int64 }
+
+// takeSum returns what was added since it was last called. It ends no run.
+func (r *runLength) takeSum() latencySum {
+	t := latencySum{r.sum.n + r.n, r.sum.ns + r.n*r.value}
+	r.sum = latencySum{-r.n, -r.n * r.value}
+	return t
 }
 
 func (r *runLength) add(v int64) {
@@ -83,6 +95,8 @@ func (r *runLength) add(v int64) {
 func (r *runLength) flush() {
 	if r.n > 0 {
 		r.record(r.value, r.n)
+		r.sum.n += r.n
+		r.sum.ns += r.n * r.value
 		r.n = 0
 	}
 }

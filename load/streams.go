@@ -16,6 +16,7 @@ func (s *session) closeAccounts(launch int) {
 				s.missed.add(r.total.missed.first)
 				s.missed.add(r.total.missed.last)
 			}
+			s.noteClients(f, r)
 			if s.x.cfg.Ledger != nil && r.total.sent > 0 {
 				rows = append(rows, s.streamAccount(launch, f, r))
 			}
@@ -33,6 +34,10 @@ func (s *session) streamAccount(launch int, f *flow, r *receipt) result.StreamAc
 		Publisher: f.pub.client.ClientID(), Subscriber: s.clientID(r.in.client),
 		Sent: t.sent, Delivered: t.delivered, Lost: t.sent - t.delivered, Duplicated: t.duplicated, Redelivered: t.flagged,
 		Reordered: t.reordered, Corrupted: t.corrupted, Late: t.late, FirstLost: -1, LastLost: -1,
+		Timed: t.timed,
+	}
+	if t.timed > 0 {
+		a.MeanNS = t.latencyNS / float64(t.timed)
 	}
 	if t.missed.any {
 		a.FirstLost, a.LastLost = int64(t.missed.first), int64(t.missed.last)

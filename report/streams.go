@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/csv"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/mqttload/mqttload/result"
@@ -11,7 +12,7 @@ import (
 // StreamColumns are the columns that [Streams] writes, for the first row.
 var StreamColumns = []string{
 	"case", "launch", "stream", "topic", "publisher", "subscriber", "sent", "delivered", "lost",
-	"duplicated", "redelivered", "reordered", "corrupted", "late", "first_lost", "last_lost",
+	"duplicated", "redelivered", "reordered", "corrupted", "late", "first_lost", "last_lost", "timed", "mean_ns",
 }
 
 // Streams writes the accounts of a case's streams as rows of CSV. A number of a
@@ -37,5 +38,9 @@ func streamRow(caseID string, a *result.StreamAccount) []string {
 		}
 		row = append(row, text)
 	}
-	return row
+	mean := ""
+	if a.Timed > 0 {
+		mean = strconv.FormatInt(int64(math.Round(a.MeanNS)), 10)
+	}
+	return append(row, strconv.FormatInt(a.Timed, 10), mean)
 }

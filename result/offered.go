@@ -83,4 +83,8 @@ type StreamAccount struct {
 	Delivered, Lost, Duplicated, Redelivered, Reordered, Corrupted, Late int64
 	// FirstLost and LastLost are numbers within the flow; -1 where none was lost.
 	FirstLost, LastLost int64
+	// Timed counts the deliveries whose latency was recorded, end to end, and
+	// MeanNS is its mean over them, in ns; 0 where there are none.
+	Timed  int64
+	MeanNS float64
 }

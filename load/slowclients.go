@@ -1,0 +1,112 @@
+package load
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// A client is called slow whose mean latency is so many times the median
+// client's and so much more, over so many latencies, among so many clients.
+const (
+	slowTimes  = 10
+	slowExcess = 5 * time.Millisecond
+	slowLeast  = 10
+	slowAmong  = 3
+)
+
+// clientMean is the mean latency of the messages of one publisher, or to one
+// receiver. Percentiles over all messages cannot tell one client that is always
+// slow from all that are slow at times.
+type clientMean struct {
+	number int // among its kind
+	n      int64
+	ns     float64
+	id     string
+	topic  []byte // the first that it published to or received
+}
+
+func (m *clientMean) mean() float64 { return m.ns / float64(m.n) }
+
+// clientMeans are those of the clients of a kind, over all launches.
+type clientMeans map[int]*clientMean
+
+func (ms clientMeans) add(number int, t *receiptTotal, topic []byte, id func() string) {
+	m := ms[number]
+	if m == nil {
+		m = &clientMean{number: number, id: id(), topic: topic}
+		ms[number] = m
+	}
+	m.n += t.timed
+	m.ns += t.latencyNS
+}
+
+// slow returns the clients that are slow, the slowest first, and the mean of the
+// median client and how many there are.
+func (ms clientMeans) slow() (slow []*clientMean, median float64, of int) {
+	var all []*clientMean
+	for _, m := range ms {
+		if m.n >= slowLeast {
+			all = append(all, m)
+		}
+	}
+	if len(all) < slowAmong {
+		return nil, 0, len(all)
+	}
+	slices.SortFunc(all, func(a, b *clientMean) int {
+		switch x, y := a.mean(), b.mean(); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return a.number - b.number
+	})
+	median = all[len(all)/2].mean()
+	for _, m := range all {
+		if m.mean() < slowTimes*median || m.mean()-median < float64(slowExcess) {
+			break
+		}
+		slow = append(slow, m)
+	}
+	return slow, median, len(all)
+}
+
+// noteClients takes what a receipt has come to into the means of its two ends.
+func (s *session) noteClients(f *flow, r *receipt) {
+	if r.total.timed == 0 {
+		return
+	}
+	if s.byPublisher == nil {
+		s.byPublisher, s.byReceiver = clientMeans{}, clientMeans{}
+	}
+	s.byPublisher.add(f.pub.number, &r.total, f.topic, f.pub.client.ClientID)
+	s.byReceiver.add(r.in.client, &r.total, f.topic, func() string { return s.clientID(r.in.client) })
+}
+
+// slowClients names the clients that are far slower than the others: publishers
+// whose messages take long, and where none stands out the receivers; "" where
+// none does.
+func (c *caseRun) slowClients() (w result.Warning) {
+	what := "publisher"
+	slow, median, of := c.byPublisher.slow()
+	if len(slow) == 0 {
+		what = "receiver"
+		slow, median, of = c.byReceiver.slow()
+	}
+	if len(slow) == 0 {
+		return w
+	}
+	verb := what + "s is slow: mean latency"
+	if len(slow) > 1 {
+		verb = what + "s are slow: the slowest has a mean latency of"
+	}
+	return result.Warning{
+		Code: "slow-clients",
+		Message: fmt.Sprintf("%d of %d %s %s against %s of the median %s (client %s, topic %s)", len(slow), of, verb,
+			result.FormatNS(slow[0].mean()), result.FormatNS(median), what, slow[0].id, slow[0].topic),
+		Hint: "the percentiles are over all messages and do not name clients: --ledger FILE has the mean latency of every stream",
+	}
+}
