@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // A client is called slow whose mean latency is so many times the median
@@ -13,7 +14,7 @@ import (
 const (
 	slowTimes  = 10
 	slowExcess = 5 * time.Millisecond
-	slowLeast  = 10
+	slowLeast  = 100
 	slowAmong  = 3
 )
 
@@ -76,7 +77,7 @@ func (ms clientMeans) slow() (slow []*clientMean, median float64, of int) {
 
 // noteClients takes what a receipt has come to into the means of its two ends.
 func (s *session) noteClients(f *flow, r *receipt) {
-	if r.total.timed == 0 {
+	if r.total.timed == 0 || s.Load.Shape == scenarios.Offline { // a queue's end waits for its beginning
 		return
 	}
 	if s.byPublisher == nil {
