@@ -37,6 +37,7 @@ var libraries = map[string]library{
 	"gomqtt":           connectGomqtt,
 	"gomqtt, no delay": connectGomqttNow,
 	"at-wat/mqtt-go":   connectAtwat,
+	rawBytes:           connectRaw,
 }
 
 // runChild is the life of a child process: it connects, says "ready VERSION",

@@ -189,7 +189,7 @@ func (g goal) judgeMemory(ours *row) verdict {
 // isPeer reports whether a client is one of those to compare with.
 func (g goal) isPeer(client string) bool {
 	if g.peers == nil {
-		return client != ourClient && client != engine && client != toolWork.goals[0].ours
+		return client != ourClient && client != engine && client != rawBytes && client != toolWork.goals[0].ours
 	}
 	return slices.Contains(g.peers, client)
 }

@@ -95,7 +95,7 @@ func allWorks(connections int) []work {
 	}{{100, 1, 40, 80}, {100, 2, 50, 100}, {1000, 1, 100, 200}, {1000, 2, 120, 240}} {
 		add(work{
 			id: fmt.Sprintf("work=publish/qos=%d/payload=10/window=%d", g.qos, g.window), unit: "message", server: "ack", units: 1,
-			conf: conf{work: "publish", qos: byte(g.qos), payload: 10, window: g.window}, clients: withEngine,
+			conf: conf{work: "publish", qos: byte(g.qos), payload: 10, window: g.window}, clients: append(withEngine[:len(withEngine):len(withEngine)], rawBytes),
 			goals: []goal{{ours: ourClient, peers: paho, must: g.must, aim: g.aim}},
 		})
 	}
