@@ -24,7 +24,11 @@ func (c *Client) run() {
 		err = ErrClosed
 	}
 	_ = c.conn.CloseWith(err)
-	err = c.conn.Err()
+	// What the broker says tells more than the write that failed as it left.
+	var told *DisconnectedError
+	if !errors.As(err, &told) {
+		err = c.conn.Err()
+	}
 	c.stopKeepAlive()
 	c.detach()
 	c.failWaiters()
@@ -59,7 +63,8 @@ func (c *Client) batch() error {
 	if err != nil {
 		return err
 	}
-	return c.conn.Flush()
+	_ = c.conn.Flush() // an error ends the reading once all that came is read
+	return nil
 }
 
 // packets handles the packets of a read, and reports whether there were any.

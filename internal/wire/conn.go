@@ -278,20 +278,29 @@ func (c *Conn) callRoom() {
 	}
 }
 
-// fail ends the connection with its first error. The lock is held. The socket
-// is closed so that the reader learns of it: a connection on which a write has
-// failed must not go on, or its stream would have a hole.
+// lastWords bounds the reading after a write has failed.
+const lastWords = 250 * time.Millisecond
+
+// fail ends the connection with its first error: a connection on which a write
+// has failed must not go on, or its stream would have a hole. The reader learns
+// of it by a deadline, and not at once: what the peer has said before it went,
+// such as why, is still to be read. The lock is held.
 func (c *Conn) fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 	c.changed.Broadcast()
-	// Not (*tls.Conn).Close, which may wait to write its alert.
-	if t, ok := c.nc.(*tls.Conn); ok {
-		_ = t.NetConn().Close()
-		return
+	if c.nc.SetReadDeadline(time.Now().Add(lastWords)) != nil {
+		_ = c.closeSocket()
 	}
-	_ = c.nc.Close()
+}
+
+// closeSocket is not (*tls.Conn).Close, which may wait to write its alert.
+func (c *Conn) closeSocket() error {
+	if t, ok := c.nc.(*tls.Conn); ok {
+		return t.NetConn().Close()
+	}
+	return c.nc.Close()
 }
 
 // Err returns the error that has ended the connection, or nil.
@@ -309,6 +318,7 @@ func (c *Conn) CloseWith(err error) error {
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
+		_ = c.closeSocket() // again, or after a write that has failed
 		return nil
 	}
 	c.err = err
