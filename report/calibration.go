@@ -88,6 +88,9 @@ func at(params []result.Param) string {
 		case "rate":
 			parts = append(parts, p.Value+"/s")
 		case "connections", "pairs":
+			if p.Value == "1" {
+				p.Key = strings.TrimSuffix(p.Key, "s")
+			}
 			parts = append(parts, p.Value+" "+p.Key)
 		default:
 			parts = append(parts, p.Value)

@@ -187,7 +187,7 @@ func checkCredentials(path string, clients int, tls bool) error {
 	for n := range clients {
 		one, err := c.Next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("credentials file %s has %d rows for %d clients: add rows or ask for fewer clients", shown(path), n, clients)
+			return fmt.Errorf("credentials file %s has %s for %s: add rows or ask for fewer clients", shown(path), counted(n, "rows"), counted(clients, "clients"))
 		}
 		if err == nil {
 			err = c.checkFiles(&one)

@@ -14,7 +14,8 @@ const notAsked = -1
 // asked is what a scenario says in its own words: [Scenario.Cases] settles the
 // engine's numbers from it and clears it.
 type asked struct {
-	topics, publishers, subscribers int // notAsked where they are open
+	topics, publishers, subscribers int    // notAsked where they are open
+	group                           string // shared subscription that the filter names
 	pace                            pace
 }
 
@@ -67,6 +68,12 @@ type failer func(key, format string, args ...any)
 
 // settleShape turns the shape into numbers of topics and clients.
 func settleShape(l *Load, shapeByFlag bool, fail failer) {
+	if group := l.asked.group; group != "" {
+		if l.Share != "" && l.Share != group {
+			fail("share", "share is %s, and the filter's is %s: keep one of them", shown(l.Share), shown(group))
+		}
+		l.Share = group
+	}
 	if l.Shape == Pairs && !shapeByFlag {
 		l.Shape = impliedShape(l)
 	}
@@ -181,12 +188,15 @@ func filterField() field {
 	return field{key: "filter", parse: func(_, text string) (value, error) {
 		share, filter, err := parseFilter(text)
 		return plain(text, func(c *Case) {
-			c.Load.Filter = filter
-			if share != "" {
-				c.Load.Share = share
-			}
+			c.Load.Filter, c.Load.asked.group = filter, share
 		}), err
-	}, get: func(s *Scenario) any { return orNil(s.base.Load.Filter) }}
+	}, get: func(s *Scenario) any {
+		l := s.base.Load
+		if l.asked.group != "" {
+			return "$share/" + l.asked.group + "/" + l.Filter
+		}
+		return orNil(l.Filter)
+	}}
 }
 
 // checkShare is about the name of a shared subscription.

@@ -46,6 +46,11 @@ func TestShapes(t *testing.T) {
 	if c.Load.Share != "g" || c.Load.Filter != "a/+" || c.Load.Shape != Shared {
 		t.Errorf("%+v", c.Load)
 	}
+	// A flag takes the place of the whole filter, with its shared subscription.
+	c = casesOf(t, set(t, parse(t, "load: {filter: '$share/g/a/+'}"), "filter", "b/+"))[0]
+	if c.Load.Share != "" || c.Load.Filter != "b/+" || c.Load.Shape != Pairs {
+		t.Errorf("%+v", c.Load)
+	}
 }
 
 func TestShapeErrors(t *testing.T) {
@@ -60,6 +65,7 @@ func TestShapeErrors(t *testing.T) {
 		"shape: churn, fresh_iterations: true":                "shape churn has connections that come and go by itself: remove fresh_iterations",
 		"shape: offline, rate: 5":                             "shape offline measures how fast queues drain, whatever they were filled at: remove rate",
 		"shape: publish, share: g":                            "a shared subscription needs subscribers, and shape publish has none: remove share",
+		"share: a, filter: $share/b/x":                        "share is a, and the filter's is b: keep one of them",
 		"shape: publish, filter: a":                           "shape publish has no subscribers of its own: remove filter",
 		"topics: 1000, publishers: 100000":                    "100001000 connections are more than the 10000000 that one run can have: ask for fewer topics or clients",
 	} {
