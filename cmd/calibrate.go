@@ -51,7 +51,7 @@ func (a *app) calibrateCommand() *cobra.Command {
 		Example: "  mqttload calibrate --output calibration.json",
 	}
 	define(c, calibrateFlags)
-	complete(c, "format", reportFormats)
+	completeFlags(c)
 	c.Flags().Float64(sizeFlag, 1, "")
 	_ = c.Flags().MarkHidden(sizeFlag)
 	c.RunE = func(c *cobra.Command, args []string) error { return a.calibrate(c, args) }

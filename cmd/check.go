@@ -38,7 +38,7 @@ func (a *app) checkCommand() *cobra.Command {
 			"keep that run from being one: limits of this host, a broker that cannot be\n" +
 			"reached, trusted or logged in to, messages that do not come back, and cases that\n" +
 			"the broker's limits rule out.",
-		Example: "  mqttload check qos-payload --url mqtts://broker --cafile ca.pem",
+		Example: "  mqttload check quick --url mqtts://broker --cafile ca.pem",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return stray(c, args[1])
@@ -48,6 +48,7 @@ func (a *app) checkCommand() *cobra.Command {
 		ValidArgsFunction: completeScenario,
 	}
 	define(c, checkFlags)
+	complete(c, "format", []string{"console", "json"})
 	completeFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error { return a.check(c, args) }
 	return c

@@ -24,6 +24,8 @@ var choices = map[string][]string{
 	"tls-max":   {"1.2", "1.3"},
 }
 
+// completeFlags offers the choices of the flags that c has and that nothing else
+// is offered for yet.
 func completeFlags(c *cobra.Command) {
 	for name, values := range choices {
 		complete(c, name, values)

@@ -91,11 +91,7 @@ Stopped with Ctrl-C it ends with exit code 0.`,
 func (a *app) preset(name, short string, groups []flagGroup, long, example string, open func([]string, settings, *faults) *scenarios.Scenario) *cobra.Command {
 	c := &cobra.Command{Use: name + " [flags]", Short: short, Long: long, Example: example, Args: noArgs}
 	define(c, groups)
-	for flag, values := range choices {
-		if c.Flags().Lookup(flag) != nil {
-			complete(c, flag, values)
-		}
-	}
+	completeFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, err := a.prepare(c, args, measuring{groups: groups, open: open, live: true})
 		if err != nil {

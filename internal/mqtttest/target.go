@@ -34,9 +34,6 @@ const floodWindow = 1000
 // message, from 0, in 8 bytes, big endian.
 func FloodTopic(payload, n int) string { return fmt.Sprintf("flood/%d/%d", payload, n) }
 
-// Serve is [Target.Serve] of a new Target.
-func Serve(l net.Listener, kind Kind) error { return (&Target{Kind: kind}).Serve(l) }
-
 // Target is one end of a measurement: the least that can stand for a broker.
 // It accepts every CONNECT, grants every SUBSCRIBE, answers PINGREQ, and costs
 // no allocation per message.

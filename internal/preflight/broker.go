@@ -32,7 +32,8 @@ func (r *route) probe(ctx context.Context) error {
 	inbox := make(inbox, 16)
 	client, err := p.Connect(ctx, nc, inbox.handler())
 	if err != nil {
-		r.unreachable("connect", connectHint(err), err)
+		r.add("connect", Fail, Unreachable, connectHint(err), "MQTT %s: %v", r.lead().Protocol, err)
+		r.lose(err)
 		return nil
 	}
 	defer client.Close()

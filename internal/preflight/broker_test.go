@@ -118,7 +118,7 @@ func TestBusy(t *testing.T) {
 		if d := time.Since(began); d != 3*time.Second {
 			t.Errorf("it was asked for %v", d)
 		}
-		want := "mqtt://a:1883 fail connect: connect mqtt://a:1883: refused by the broker: Server busy (0x89)\n fail cases: no case can run\nnot qos=0/payload=10/protocol=5\n"
+		want := "mqtt://a:1883 fail connect: MQTT 5: connect mqtt://a:1883: refused by the broker: Server busy (0x89)\n fail cases: no case can run\nnot qos=0/payload=10/protocol=5\n"
 		if got := summary(l); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)
 		}
