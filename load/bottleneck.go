@@ -129,21 +129,15 @@ func rateWarning(r *result.Case) (w result.Warning) {
 }
 
 // offer returns what the schedules asked for over the measured time, and what
-// was sent in it; nil of a closed loop and before anything was measured.
+// of it was sent before that was over; nil of a closed loop and before anything
+// was measured.
 func (c *caseRun) offer() *result.Offered {
 	if c.offered <= 0 {
 		return nil
 	}
 	o := &result.Offered{MessagesPerSec: c.offered}
-	var sent, elapsed float64
-	for _, it := range c.iterations {
-		if it.Stage == result.StageActual {
-			sent += float64(it.Sent)
-			elapsed += float64(it.ElapsedNS)
-		}
-	}
-	if elapsed > 0 {
-		achieved := sent * 1e9 / elapsed
+	if c.offeredFor > 0 {
+		achieved := float64(c.inTime) * 1e9 / float64(c.offeredFor)
 		o.Achieved = &achieved
 	}
 	return o

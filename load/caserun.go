@@ -32,6 +32,8 @@ type caseRun struct {
 	deadline   int64 // of a closed loop, on the clock; 0 is none
 
 	offered      float64 // messages per second that the schedule asks for, 0 in a closed loop
+	inTime       int64   // messages that were due in the measured time and were sent before it was over
+	offeredFor   int64   // the measured time of the schedules, ns
 	held         heldTotal
 	longestPause int64 // of garbage collection, ns
 	missed       span

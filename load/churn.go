@@ -208,6 +208,7 @@ func (c *churn) open(ctx context.Context, it *iteration) (err error) {
 	waiter := it.x.cfg.Waiter()
 	workers.Go(func() { c.pace(waiter.For) })
 	w.run(ctx, time.Duration(c.sched.duration))
+	it.kept(c.counted.Load(), c.sched)
 	scheduled := c.sched.total
 	if ctx.Err() != nil {
 		scheduled = c.sched.due(it.x.clock() - c.start)

@@ -122,24 +122,30 @@ type pacer struct {
 // dueOf is how many messages of p are due.
 func (pc *pacer) dueOf(p *publisher) uint64 { return pc.open.part(p, pc.due.Load()) }
 
-// run tells what is due until everything is, or the waiter is stopped. The
-// schedule is absolute: after a stall all that became due meanwhile goes at once.
+// run tells what is due until everything is, or the waiter is stopped: then it
+// has a last look, as it may have slept longer than it should have. The schedule
+// is absolute: after a stall all that became due meanwhile goes at once.
 func (pc *pacer) run() {
 	o := pc.open
 	last := o.start - int64(leastTick)
-	for n := pc.mine(0); n < o.total; {
-		when := max(o.start+o.at(n), last+int64(leastTick))
-		for wait := when - o.clock(); wait > 0; wait = when - o.clock() {
-			if !pc.waiter.For(time.Duration(wait)) {
-				return
-			}
-		}
+	for n, going := pc.mine(0), true; n < o.total && going; {
+		going = pc.wait(max(o.start+o.at(n), last+int64(leastTick)))
 		last = o.clock()
 		due := o.schedule.due(last - o.start)
 		pc.due.Store(due)
 		pc.pump(n, due)
 		n = pc.mine(due)
 	}
+}
+
+// wait blocks until when on the clock; false means that the waiter was stopped.
+func (pc *pacer) wait(when int64) bool {
+	for wait := when - pc.open.clock(); wait > 0; wait = when - pc.open.clock() {
+		if !pc.waiter.For(time.Duration(wait)) {
+			return false
+		}
+	}
+	return true
 }
 
 // mine is the first message, from n, of one of the pacer's publishers.

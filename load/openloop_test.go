@@ -114,7 +114,7 @@ func TestFixedDelay(t *testing.T) {
 		// its very end.
 		near(t, "rate", *r.Summary.MessagesPerSec, 1000*(1-9.5/messages), 0.6/messages)
 		near(t, "offered", r.Offered.MessagesPerSec, 1000, 1e-9)
-		near(t, "achieved", *r.Offered.Achieved, 1000, 1e-3)
+		near(t, "achieved", *r.Offered.Achieved, 1000, 1e-9)
 		if lag := r.Latency.SendLag; lag.Count != messages || lag.MaxNS > 1 {
 			t.Errorf("send lag %+v", lag)
 		}

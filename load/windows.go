@@ -32,6 +32,7 @@ func (o *openLoop) run(ctx context.Context, it *iteration) error {
 	w.ready()
 	stop := o.startPacers()
 	w.run(ctx, time.Duration(o.duration))
+	it.kept(o.sentInTime(publishers), o.schedule)
 	stop()
 	total := o.total
 	if ctx.Err() != nil {
@@ -40,6 +41,25 @@ func (o *openLoop) run(ctx context.Context, it *iteration) error {
 	it.endSchedule(publishers, ctx.Err() != nil)
 	it.wait(ctx, publishers)
 	return w.finish(ctx, int64(total-min(total, o.warm)))
+}
+
+// sentInTime is how many of the messages that count have been sent so far.
+func (o *openLoop) sentInTime(publishers []*publisher) (n int64) {
+	for _, p := range publishers {
+		sent := p.sent.Load()
+		n += int64(sent - min(sent, p.measured))
+	}
+	return n
+}
+
+// kept notes what was sent of what was due in the measured time of a schedule
+// that is over, or is cut short here.
+func (it *iteration) kept(sent int64, s *schedule) {
+	ran := min(it.x.clock()-it.start, s.duration) - int64(it.warmTime())
+	if ran > 0 {
+		it.inTime += sent
+		it.offeredFor += ran
+	}
 }
 
 // endSchedule ends the sending, and says who has stood still for a second.

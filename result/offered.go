@@ -10,7 +10,8 @@ const KeptShare = 0.98
 // both over the measured time, in messages per second published.
 type Offered struct {
 	MessagesPerSec float64 `json:"messages_per_sec"`
-	// Achieved is what was sent; nil where nothing was measured.
+	// Achieved is what of it was sent before the measured time was over, by when
+	// it was due; nil where nothing was measured.
 	Achieved *float64 `json:"achieved_per_sec"`
 }
 
