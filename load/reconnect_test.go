@@ -284,3 +284,24 @@ func TestTakenOver(t *testing.T) {
 		})
 	}
 }
+
+// TestRunTwice: a run takes the ids of one before whose sessions the broker
+// still has, with messages in them.
+func TestRunTwice(t *testing.T) {
+	for _, v := range []packet.Version{packet.V311, packet.V5} {
+		synctest.Test(t, func(t *testing.T) {
+			b := broker.New(broker.Config{})
+			defer b.Close()
+			o := &outage{serve: b.ServeConn}
+			for range 2 {
+				r, err := o.run(t, func(c *scenarios.Case) {
+					c.Protocol, c.QoS, c.Load.Messages = v, 2, 100
+					c.Clients.ClientID, c.Clients.CleanStart, c.Clients.SessionExpiry = "same%i", false, time.Hour
+				})
+				if err != nil || r.Delivery.Delivered != 100 || !r.Delivery.Clean() || len(r.Errors) > 0 {
+					t.Errorf("%s: %v, %+v, %+v", v, err, r.Delivery, r.Errors)
+				}
+			}
+		})
+	}
+}
