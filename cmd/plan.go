@@ -28,7 +28,10 @@ func planLine(cases []scenarios.Case) string {
 	} else {
 		line += fmt.Sprintf("(%s warm-up + %s) iterations", load(func(l scenarios.Load) int { return l.Warmup }), load(func(l scenarios.Load) int { return l.Iterations }))
 	}
-	line += ", " + who(cases) + " per case, window " + load(func(l scenarios.Load) int { return l.Inflight })
+	line += ", " + who(cases) + " per case"
+	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return c.Load.PublisherClients() > 0 }) {
+		line += ", window " + load(func(l scenarios.Load) int { return l.Inflight })
+	}
 	if d := estimate(cases); d > 0 {
 		line += ", about " + d.String()
 	}
@@ -67,6 +70,10 @@ func who(cases []scenarios.Case) string {
 		noun, tail = "client", " publishing and subscribing"
 	}
 	senders := people(cases, noun, (*scenarios.Load).PublisherClients) + tail
+	churn := cases[0].Load.Shape == scenarios.Churn
+	if churn {
+		senders = people(cases, "client", (*scenarios.Load).SubscriberClients) + " coming and going"
+	}
 	switch closed := slices.ContainsFunc(cases, func(c scenarios.Case) bool { return len(c.Load.Stages) == 0 }); {
 	case offered != "" && !closed:
 		senders = offered
@@ -77,10 +84,7 @@ func who(cases []scenarios.Case) string {
 		senders += " (" + offered + ")"
 	}
 	parts := []string{senders}
-	switch churn := cases[0].Load.Shape == scenarios.Churn; {
-	case churn && offered == "":
-		parts[0] = people(cases, "client", (*scenarios.Load).SubscriberClients) + " coming and going"
-	case tail == "" && !churn:
+	if tail == "" && !churn {
 		parts = append(parts, people(cases, "subscriber", (*scenarios.Load).SubscriberClients))
 	}
 	parts = append(parts, people(cases, "idle client", func(l *scenarios.Load) int { return l.Idle }))

@@ -105,7 +105,7 @@ func (a *app) preset(name, short string, groups []flagGroup, long, example strin
 // presetScenario parses the scenario that a preset's flags override.
 func presetScenario(name, shape string, s settings, bad *faults) *scenarios.Scenario {
 	spellProtocol(s)
-	sc, err := scenarios.Parse(name, []byte("matrix: {qos: 0, payload: 256}\nload: {shape: "+shape+", warmup: 0}\n"))
+	sc, err := scenarios.Parse(name, []byte("load: {shape: "+shape+", warmup: 0}\n"))
 	*bad = append(*bad, asFaults(err, exitUsage)...)
 	return sc
 }
@@ -175,6 +175,7 @@ func openPub(_ []string, s settings, bad *faults) *scenarios.Scenario {
 			s.give("payload", alias.prefix+one.value(), one)
 		}
 	}
+	s.giveDefault("payload", "256")
 	if one, ok := s["limit"]; ok && one.value() == "0" {
 		delete(s, "limit") // none, as in emqtt-bench
 	} else if ok {

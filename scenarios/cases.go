@@ -17,10 +17,11 @@ const MaxCases = 10_000
 
 // Cases expands the matrix: the first axis varies slowest, the axes come in the
 // order written, and every id is unique. Params hold every axis; qos, payload
-// and protocol are axes also where the scenario does not name them, transport
-// only where the scenario or a setting does. Without it a case runs over TLS
-// when its targets are mqtts:// or anything is said about TLS, and else over
-// TCP. Cases without Target.URLs are for the embedded broker.
+// and protocol are axes also where the scenario does not name them, unless its
+// shape has no use for them, transport only where the scenario or a setting
+// names it. Without it a case runs over TLS when its targets are mqtts:// or
+// anything is said about TLS, and else over TCP. Cases without Target.URLs are
+// for the embedded broker.
 //
 // The error is of type [Errors] and holds everything that is wrong.
 func (s *Scenario) Cases() ([]Case, error) {
@@ -121,6 +122,9 @@ var idEscapes = strings.NewReplacer("%", "%25", "/", "%2F")
 func (s *Scenario) resolved() (Case, Errors) {
 	var bad Errors
 	c := s.base
+	for _, one := range implied {
+		impliedValue(one.key, one.text).apply(&c)
+	}
 	c.Target.URLs = slices.Clone(c.Target.URLs)
 	switch {
 	case s.port != "" && s.host == "" && len(c.Target.URLs) > 0:

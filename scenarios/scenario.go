@@ -45,6 +45,10 @@ type axis struct {
 // scenario does not name them.
 var implied = []struct{ key, text string }{{"qos", "0"}, {"payload", "10"}, {"protocol", "3.1.1"}}
 
+// idleAxes are implied axes that mean nothing to a shape: whose clients publish
+// nothing, or do not even subscribe.
+var idleAxes = map[Shape][]string{Connect: {"qos", "payload"}, Subscribe: {"payload"}, Churn: {"payload"}}
+
 // newScenario returns a scenario with the defaults. The default topic and
 // client id differ between runs by %r and between clients by %i; the client id
 // uses only what every broker must take, 1 to 23 of 0-9 a-z A-Z. [MQTT-3.1.3-5]
@@ -324,18 +328,23 @@ func insertAxis(axes []axis, a axis) []axis {
 	return slices.Insert(axes, 0, a)
 }
 
-// allAxes is the matrix with the axes that every case has.
+// allAxes is the matrix with the implied axes that it does not name, but for
+// those that mean nothing to its shape.
 func (s *Scenario) allAxes() []axis {
 	axes := slices.Clone(s.axes)
 	for _, one := range implied {
-		if slices.ContainsFunc(axes, func(a axis) bool { return a.key == one.key }) {
+		if s.hasAxis(one.key) || !s.hasAxis("shape") && slices.Contains(idleAxes[s.base.Load.Shape], one.key) {
 			continue
 		}
-		// The texts are this file's own: they parse.
-		v, _ := fieldOf(one.key).parse("", one.text)
-		axes = insertAxis(axes, axis{one.key, []value{v}})
+		axes = insertAxis(axes, axis{one.key, []value{impliedValue(one.key, one.text)}})
 	}
 	return axes
+}
+
+// impliedValue parses a text of implied: it is this file's own, and parses.
+func impliedValue(key, text string) value {
+	v, _ := fieldOf(key).parse("", text)
+	return v
 }
 
 func valueNames(a axis) []string {

@@ -35,6 +35,12 @@ func TestShapes(t *testing.T) {
 	}
 	// A shape may be an axis, and so may the width of one.
 	checkIDs(t, parse(t, "matrix: {subscribers: [1, 10]}"), "qos=0/payload=10/protocol=3.1.1/subscribers=1", "qos=0/payload=10/protocol=3.1.1/subscribers=10")
+	// What means nothing to a shape is no param, unless it is asked for.
+	checkIDs(t, parse(t, "load: {shape: connect}"), "protocol=3.1.1")
+	checkIDs(t, parse(t, "load: {shape: churn}"), "qos=0/protocol=3.1.1")
+	checkIDs(t, parse(t, "load: {shape: subscribe}"), "qos=0/protocol=3.1.1")
+	checkIDs(t, set(t, parse(t, "load: {shape: connect}"), "payload", "20"), "payload=20/protocol=3.1.1")
+	checkIDs(t, parse(t, "matrix: {shape: [connect, publish]}"), "qos=0/payload=10/protocol=3.1.1/shape=connect", "qos=0/payload=10/protocol=3.1.1/shape=publish")
 	if l := casesOf(t, parse(t, "matrix: {qos: [1]}\nload: {shape: offline, topics: 3, subscribers: 2}"))[0].Load; l.Connections() != 9 || l.Messages != 3000 {
 		t.Errorf("%+v", l)
 	}
