@@ -102,7 +102,8 @@ func (c *caseRun) openBottleneck(r *result.Case, cpu string) *result.Bottleneck 
 }
 
 func targetDetail(r *result.Case) string {
-	detail := fmt.Sprintf("%s of %s msg/s sent", result.FormatFloat(*r.Offered.Achieved, 1), result.FormatFloat(r.Offered.MessagesPerSec, 1))
+	_, unit := r.Sends()
+	detail := fmt.Sprintf("%s of %s %s sent", result.FormatFloat(*r.Offered.Achieved, 1), result.FormatFloat(r.Offered.MessagesPerSec, 1), unit)
 	if lag := r.Latency.SendLag; lag != nil {
 		detail += ", send lag p99 " + result.FormatNS(float64(lag.P99NS))
 	}
@@ -116,10 +117,11 @@ func rateWarning(r *result.Case) (w result.Warning) {
 	if o == nil || o.Achieved == nil || r.RateKept() {
 		return w
 	}
+	noun, unit := r.Sends()
 	w = result.Warning{
 		Code: "rate-not-kept",
-		Message: fmt.Sprintf("target missed: %s msg/s were sent of %s offered (%s), %s messages were left unsent", result.FormatFloat(*o.Achieved, 1),
-			result.FormatFloat(o.MessagesPerSec, 1), result.Percent(int64(1e3**o.Achieved), int64(1e3*o.MessagesPerSec)), result.FormatInt(r.Delivery.Unsent)),
+		Message: fmt.Sprintf("target missed: %s %s were sent of %s offered (%s), %s %s were left unsent", result.FormatFloat(*o.Achieved, 1), unit,
+			result.FormatFloat(o.MessagesPerSec, 1), result.Percent(int64(1e3**o.Achieved), int64(1e3*o.MessagesPerSec)), result.FormatInt(r.Delivery.Unsent), noun),
 		Hint: "lower the rate to what the target keeps, or see what limits it",
 	}
 	if b := r.Bottleneck; b != nil {

@@ -213,7 +213,7 @@ func (c *caseRun) result() *result.Case {
 func (c *caseRun) request() string {
 	switch c.Load.Shape {
 	case scenarios.Churn:
-		return "one client connected, subscribed and disconnected"
+		return result.ChurnRequest
 	case scenarios.Offline:
 		return "one message delivered that had waited for its subscriber's return"
 	case scenarios.Connect:

@@ -25,7 +25,8 @@ func rateLines(cases []result.Case) []string {
 		if o.Achieved != nil {
 			sent = result.FormatFloat(*o.Achieved, rateDecimals(*o.Achieved))
 		}
-		text := fmt.Sprintf("%s msg/s offered in total, %s sent", result.FormatFloat(o.MessagesPerSec, rateDecimals(o.MessagesPerSec)), sent)
+		_, unit := cases[i].Sends()
+		text := fmt.Sprintf("%s %s offered in total, %s sent", result.FormatFloat(o.MessagesPerSec, rateDecimals(o.MessagesPerSec)), unit, sent)
 		if !cases[i].RateKept() {
 			text += ": not kept"
 		}
@@ -53,7 +54,7 @@ func rateDecimals(perSec float64) int {
 func accountLines(cases []result.Case) []string {
 	var clean result.Delivery
 	var off []perCase
-	good, idle := 0, 0
+	good, idle, noun := 0, 0, ""
 	for _, c := range cases {
 		if c.Delivery == (result.Delivery{CountsOnly: c.Delivery.CountsOnly}) {
 			idle++
@@ -61,20 +62,21 @@ func accountLines(cases []result.Case) []string {
 		}
 		if c.Delivery.Clean() {
 			clean.Add(c.Delivery)
+			noun, _ = c.Sends()
 			good++
 			continue
 		}
-		off = append(off, perCase{c.ID, account(c.Delivery)})
+		off = append(off, perCase{c.ID, account(&c)})
 	}
 	switch {
 	case idle == len(cases):
 		return []string{"delivery: nothing was sent"}
 	case good == len(cases):
-		return []string{"delivery: " + allWell(clean)}
+		return []string{"delivery: " + allWell(clean, noun)}
 	}
 	lines := append([]string{"delivery:"}, arrows(off)...)
 	if good > 0 {
-		lines = append(lines, fmt.Sprintf("  %d of %d cases: %s", good, len(cases), allWell(clean)))
+		lines = append(lines, fmt.Sprintf("  %d of %d cases: %s", good, len(cases), allWell(clean, noun)))
 	}
 	if idle > 0 {
 		lines = append(lines, fmt.Sprintf("  %d of %d cases: nothing was sent", idle, len(cases)))
@@ -82,12 +84,16 @@ func accountLines(cases []result.Case) []string {
 	return lines
 }
 
-// allWell words a clean account, and claims no more than could be seen.
-func allWell(d result.Delivery) string {
+// allWell words a clean account, and claims no more than could be seen. A matrix
+// has one shape, so that its cases send the same.
+func allWell(d result.Delivery, noun string) string {
 	if d.Sent == 0 {
 		return result.FormatInt(d.Received) + " received of what others sent"
 	}
-	if d.Expected == 0 {
+	switch {
+	case d.Expected == 0 && noun != "messages":
+		return result.FormatInt(d.Sent) + " " + noun + " begun, no messages to deliver"
+	case d.Expected == 0:
 		return result.FormatInt(d.Sent) + " sent, no delivery to expect"
 	}
 	s := result.FormatInt(d.Sent) + " sent, "
@@ -100,17 +106,23 @@ func allWell(d result.Delivery) string {
 	return s + "all delivered once, in order"
 }
 
-// account words what is off in d, with shares of what they are part of.
-func account(d result.Delivery) string {
+// account words what is off in a case, with shares of what they are part of.
+func account(c *result.Case) string {
+	d := c.Delivery
 	if err := d.Check(); err != nil {
 		return err.Error()
 	}
 	share := func(n int64, name string, of int64) string {
 		return fmt.Sprintf("%s %s (%s)", result.FormatInt(n), name, result.Percent(n, of))
 	}
-	parts := []string{
-		share(d.Sent, fmt.Sprintf("of %s sent", result.FormatInt(d.Scheduled)), d.Scheduled),
-		share(d.Delivered, fmt.Sprintf("of %s delivered", result.FormatInt(d.Expected)), d.Expected),
+	what := "sent"
+	noun, _ := c.Sends()
+	if noun != "messages" {
+		what = noun + " begun"
+	}
+	parts := []string{share(d.Sent, fmt.Sprintf("of %s %s", result.FormatInt(d.Scheduled), what), d.Scheduled)}
+	if d.Expected > 0 || noun == "messages" {
+		parts = append(parts, share(d.Delivered, fmt.Sprintf("of %s delivered", result.FormatInt(d.Expected)), d.Expected))
 	}
 	for _, c := range []struct {
 		n    int64

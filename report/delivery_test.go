@@ -35,3 +35,25 @@ func TestListenerLine(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestChurnLines: clients that come and go send no messages.
+func TestChurnLines(t *testing.T) {
+	rate, kept := 100.0, 96.25
+	c := result.Case{
+		ID: "a", Request: result.ChurnRequest, Offered: &result.Offered{MessagesPerSec: rate, Achieved: &kept},
+		Delivery: result.Delivery{Scheduled: 300, Sent: 290, Unsent: 10},
+	}
+	good := c
+	good.Delivery = result.Delivery{Scheduled: 300, Sent: 300}
+	text := strings.Join(append(deliveryLines([]result.Case{c}), deliveryLines([]result.Case{good})...), "\n")
+	for _, want := range []string{
+		"290 of 300 connects begun (96.67 %), 10 unsent (3.33 %)", "300 connects begun, no messages to deliver", "100 connects/s offered in total, 96.2 sent: not kept",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "msg/s") || strings.Contains(text, "delivered") {
+		t.Errorf("messages in\n%s", text)
+	}
+}

@@ -15,6 +15,18 @@ type Offered struct {
 	Achieved *float64 `json:"achieved_per_sec"`
 }
 
+// ChurnRequest is the [Case.Request] of clients that come and go: what is sent
+// there are connects, and no messages.
+const ChurnRequest = "one client connected, subscribed and disconnected"
+
+// Sends names what the case counts as sent, in the plural, and its rate.
+func (c *Case) Sends() (noun, rate string) {
+	if c.Request == ChurnRequest {
+		return "connects", "connects/s"
+	}
+	return "messages", "msg/s"
+}
+
 // RateKept reports whether an open loop sent what its schedule asked for: at
 // least 98 % of the offered rate, and nothing left over. A closed loop has no
 // rate to keep.
