@@ -32,6 +32,13 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	if raceEnabled {
+		t.Cleanup(func() {
+			if dir, err := plainProgram(); err == nil {
+				_ = os.RemoveAll(dir)
+			}
+		})
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -40,6 +47,13 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("TABLES", data)
+			if raceEnabled {
+				bin, err := plainProgram()
+				if err != nil {
+					return err
+				}
+				e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			}
 			e.Values[processesKey{}] = processes{}
 			e.Values[valuesKey{}] = map[any]any{}
 			e.Defer(func() {
@@ -59,6 +73,21 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// plainProgram builds mqttload as users have it, and returns its folder. Scripts
+// start hundreds of processes, which the race detector would make several times
+// slower; the engine's own tests run under it.
+var plainProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "mqttload-script")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "mqttload"), "..").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build mqttload for the scripts: %w\n%s", err, out)
+	}
+	return dir, nil
+})
 
 // exitCode runs a command that must end with exactly this exit code:
 // exit CODE COMMAND ARG...
