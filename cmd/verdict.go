@@ -171,7 +171,7 @@ func (o outcome) incomplete() faults {
 		{planned - connected, planned, "connections did not come about", ""},
 		{lost, connected + back, "connections were lost while they were needed" + cameBack(back), ""},
 		{nacked, sent, "messages were refused by the broker", "the errors below the table name its reasons"},
-		{unsent, scheduled, "messages were not sent", o.unsentRemedy(lost)},
+		{unsent, scheduled, o.unsentWhat(), o.unsentRemedy(lost)},
 	} {
 		if one.n > 0 {
 			msg := fmt.Sprintf("%s of %s %s (%s)", result.FormatInt(one.n), result.FormatInt(one.of), one.what, result.Percent(one.n, one.of))
@@ -179,6 +179,16 @@ func (o outcome) incomplete() faults {
 		}
 	}
 	return bad
+}
+
+// unsentWhat is what was not sent, in words.
+func (o outcome) unsentWhat() string {
+	for i := range o.cases {
+		if c := &o.cases[i]; c.Delivery.Unsent > 0 && c.Request == result.ChurnRequest {
+			return "connects were not begun"
+		}
+	}
+	return "messages were not sent"
 }
 
 // unsentRemedy is what helps against unsent messages where so many connections
@@ -213,11 +223,12 @@ func (o outcome) slow() faults {
 		return nil
 	}
 	first, achieved := missed[0], "nothing"
+	_, rate := first.Sends()
 	if a := first.Offered.Achieved; a != nil {
 		achieved = result.FormatFloat(*a, 0)
 	}
-	return faults{{exitIncomplete, fmt.Sprintf("the rate was not kept in %s: %s of %s msg/s, first in %s", plural(len(missed), "case"),
-		achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), first.ID), "the row's Limit says what held it up; without --strict this is a warning"}}
+	return faults{{exitIncomplete, fmt.Sprintf("the rate was not kept in %s: %s of %s %s, first in %s", plural(len(missed), "case"),
+		achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), rate, first.ID), "the row's Limit says what held it up; without --strict this is a warning"}}
 }
 
 // broken finds loss at QoS 1 and 2, and duplicates at QoS 2. A broker that
