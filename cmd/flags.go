@@ -102,7 +102,7 @@ var runFlags = []flagGroup{
 	{"Will (of every client)", []flagSpec{
 		{name: "will-topic", help: "`TOPIC` that the broker publishes to when a client is lost"},
 		{name: "will-payload", help: "`TEXT` of that message"},
-		{name: "will-qos", help: "its QoS, `0`, 1 or 2"},
+		{name: "will-qos", help: "`QOS` of that message: 0, 1 or 2"},
 		{name: "will-retain", kind: toggle, help: "retain it"},
 		{name: "will-delay", help: "`TIME` the broker waits before; MQTT 5"},
 	}},
