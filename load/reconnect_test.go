@@ -28,6 +28,8 @@ type outage struct {
 	conns []net.Conn
 	until time.Time
 	dials int
+
+	ready func() // nil, or called when everybody has connected
 }
 
 // dial waits until the outage is over, as a SYN that is not answered does.
@@ -68,7 +70,11 @@ func (o *outage) run(t *testing.T, change func(*scenarios.Case)) (*result.Case, 
 	c.Target.Reconnect, c.Target.ConnectTimeout = true, 5*time.Second
 	c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 1, 0
 	change(&c)
-	results, err := load.New(load.Config{RunID: "r1", Dial: o.dial, Waiter: pace.Sleeper, Ledger: ledgers(t)}).Run(t.Context(), []scenarios.Case{c})
+	cfg := load.Config{RunID: "r1", Dial: o.dial, Waiter: pace.Sleeper, Ledger: ledgers(t)}
+	if o.ready != nil {
+		cfg.Ready = func(*scenarios.Case, int) { o.ready() }
+	}
+	results, err := load.New(cfg).Run(t.Context(), []scenarios.Case{c})
 	if e := results[0].Delivery.Check(); e != nil {
 		t.Error(e)
 	}
@@ -158,9 +164,14 @@ func TestBrokerRestarts(t *testing.T) {
 				before := runtime.NumGoroutine()
 				b := broker.New(broker.Config{})
 				o := &outage{serve: b.ServeConn}
-				stop := make(chan struct{})
+				connected, stop := make(chan struct{}), make(chan struct{})
+				o.ready = func() { close(connected) }
 				var wg sync.WaitGroup
 				wg.Go(func() {
+					select {
+					case <-connected:
+					case <-stop:
+					}
 					for range 10 {
 						select {
 						case <-stop:
