@@ -177,11 +177,14 @@ func (c *caseRun) result() *result.Case {
 		Summary:    result.Summarize(c.iterations, c.Load.OperationsPerMessage),
 		Latency:    c.legs.latency(),
 		Delivery:   c.delivery, Clients: c.clients, CPU: c.cpu, IO: c.io,
-		Errors:   c.errs.list(),
-		Warnings: append([]result.Warning(nil), c.warnings...),
-		Timeline: append([]result.Tick(nil), c.timeline...),
-		Request:  c.request(),
-		Window:   c.window, WindowAsked: c.Load.Inflight, OperationsPerMessage: c.Load.OperationsPerMessage,
+		Errors:               c.errs.list(),
+		Warnings:             append([]result.Warning(nil), c.warnings...),
+		Timeline:             append([]result.Tick(nil), c.timeline...),
+		Request:              c.request(),
+		OperationsPerMessage: c.Load.OperationsPerMessage,
+	}
+	if c.Load.PublisherClients() > 0 { // without them there is no window
+		r.Window, r.WindowAsked = c.window, c.Load.Inflight
 	}
 	r.Delivery.CountsOnly = !c.stamped()
 	r.Delivery.Resent = c.outages.resent
@@ -217,9 +220,9 @@ func (c *caseRun) request() string {
 	case scenarios.Offline:
 		return "one message delivered that had waited for its subscriber's return"
 	case scenarios.Connect:
-		return "one connection made"
+		return result.ConnectRequest
 	case scenarios.Subscribe:
-		return "one message received"
+		return result.ReceiveRequest
 	case scenarios.Publish:
 		if c.QoS == 0 {
 			return "one message written"

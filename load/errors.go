@@ -63,6 +63,8 @@ func causeOf(err error) string {
 	case isAlert(err):
 		// TLS 1.3: what the server thinks of our certificate comes after the handshake.
 		return tlsconf.Explain(err)
+	case errors.As(err, &dns) && !dns.IsNotFound:
+		return fmt.Sprintf("cannot resolve %q: %s", dns.Name, dns.Err)
 	case errors.As(err, &dns):
 		return fmt.Sprintf("cannot resolve %q: no such host", dns.Name)
 	case errors.As(err, &op) && errors.As(op.Err, &sys):

@@ -34,8 +34,10 @@ func Console(w io.Writer, r *result.Report) error {
 	if err := consoleGrid(&b, t); err != nil {
 		return err
 	}
-	b.WriteString("\n")
-	writeLines(&b, deliveryLines(r.Cases))
+	if lines := deliveryLines(r.Cases); len(lines) > 0 {
+		b.WriteString("\n")
+		writeLines(&b, lines)
+	}
 	for _, s := range sections(r, t) {
 		writeSection(&b, s)
 	}

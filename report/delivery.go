@@ -70,7 +70,7 @@ func accountLines(cases []result.Case) []string {
 	}
 	switch {
 	case idle == len(cases):
-		return []string{"delivery: nothing was sent"}
+		return nothing(cases)
 	case good == len(cases):
 		return []string{"delivery: " + allWell(clean, noun)}
 	}
@@ -82,6 +82,19 @@ func accountLines(cases []result.Case) []string {
 		lines = append(lines, fmt.Sprintf("  %d of %d cases: nothing was sent", idle, len(cases)))
 	}
 	return lines
+}
+
+// nothing is the account of cases without a message. A matrix has one shape.
+func nothing(cases []result.Case) []string {
+	if len(cases) > 0 {
+		switch cases[0].Request {
+		case result.ConnectRequest:
+			return nil
+		case result.ReceiveRequest:
+			return []string{"delivery: nothing was received"}
+		}
+	}
+	return []string{"delivery: nothing was sent"}
 }
 
 // allWell words a clean account, and claims no more than could be seen. A matrix

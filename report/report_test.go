@@ -134,6 +134,11 @@ func TestDeliveryLine(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
+	for request, want := range map[string]string{result.ReceiveRequest: "delivery: nothing was received", result.ConnectRequest: ""} {
+		if got := strings.Join(deliveryLines([]result.Case{{ID: "x", Request: request}}), "|"); got != want {
+			t.Errorf("%s: got %q, want %q", request, got, want)
+		}
+	}
 }
 
 // TestHostileNamesStayInPlace checks every byte of both formats, whatever the

@@ -15,9 +15,15 @@ type Offered struct {
 	Achieved *float64 `json:"achieved_per_sec"`
 }
 
-// ChurnRequest is the [Case.Request] of clients that come and go: what is sent
-// there are connects, and no messages.
-const ChurnRequest = "one client connected, subscribed and disconnected"
+// What [Case.Request] says of cases that publish no messages.
+const (
+	// ChurnRequest is of clients that come and go: what is sent there are connects.
+	ChurnRequest = "one client connected, subscribed and disconnected"
+	// ConnectRequest is of clients that stay and do nothing.
+	ConnectRequest = "one connection made"
+	// ReceiveRequest is of clients that take what others publish.
+	ReceiveRequest = "one message received"
+)
 
 // Sends names what the case counts as sent, in the plural, and its rate.
 func (c *Case) Sends() (noun, rate string) {
