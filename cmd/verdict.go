@@ -137,6 +137,8 @@ func remedy(kind, text string) string {
 		return "check the name after --url or --host"
 	case kind == "connect":
 		return "check --url and the network; --connect-timeout sets how long to wait"
+	case kind == "disconnect" && strings.HasSuffix(text, "by the broker"):
+		return "its log says why; before MQTT 5 a broker cannot tell how many messages it takes in flight (Mosquitto: max_inflight_messages, 20): a smaller --inflight or --protocol 5 may do"
 	case kind == "connack":
 		return "check --username, --password-file, --client-id and --protocol against what the broker allows"
 	case kind == "subscribe":

@@ -109,3 +109,16 @@ func TestCausesAggregate(t *testing.T) {
 		t.Errorf("got %+v, want one fault %q with a hint", got, want)
 	}
 }
+
+// TestDisconnectRemedy: a broker that ends connections without a word may have
+// been sent more than it takes, which MQTT 3.1.1 lets no client know.
+func TestDisconnectRemedy(t *testing.T) {
+	for _, text := range []string{"reset by the broker", "closed by the broker"} {
+		if hint := remedy("disconnect", text); !strings.Contains(hint, "smaller --inflight or --protocol 5") {
+			t.Errorf("%s: %q", text, hint)
+		}
+	}
+	if hint := remedy("disconnect", "disconnected by the broker: Session taken over (0x8E)"); hint != "" {
+		t.Errorf("a reason that was given needs no guess: %q", hint)
+	}
+}
