@@ -72,7 +72,8 @@ const faulty = "mqtt && (_ws.malformed || _ws.expert.group == 0x05000000 || _ws.
 // dissect has tshark read file as MQTT on port: the lines it prints for args.
 func dissect(t *testing.T, file, port string, args ...string) []string {
 	t.Helper()
-	args = append([]string{"-r", file, "-d", "tcp.port==" + port + ",mqtt", "-o", "tcp.analyze_sequence_numbers:TRUE"}, args...)
+	args = append([]string{"-r", file, "-d", "tcp.port==" + port + ",mqtt", "-o", "tcp.analyze_sequence_numbers:TRUE",
+		"-o", "tcp.reassemble_out_of_order:TRUE"}, args...)
 	out, stderr, code := try(t, "", need(t, "tshark"), args...)
 	if code != 0 {
 		t.Fatalf("tshark: exit code %d\n%s", code, stderr)
