@@ -388,7 +388,9 @@ func (c *Client) Unexpected() int64 { return c.unexpected.Load() }
 // Done is closed when the connection has ended and Handler.Closed has returned.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err returns why the connection has ended, or nil.
+// Err returns why the connection has ended, or nil. Once Done is closed it is
+// what Handler.Closed was told: a DISCONNECT of the broker, if one came, whatever
+// else failed on its account.
 func (c *Client) Err() error { return c.conn.Err() }
 
 // goodbyeTimeout bounds the writing of a last DISCONNECT.

@@ -27,36 +27,69 @@ func (m *mute) Write(p []byte) (int, error) {
 	return 0, syscall.EPIPE
 }
 
-// TestLastWords: a broker that says why and goes is understood, though a write
-// has failed before that was read. Who is pushed out must know it: it may not
-// come back.
-func TestLastWords(t *testing.T) {
+// mutes returns a dialer of one connection whose peer accepts it, and becomes mute.
+func mutes(t *testing.T) (*mqtttest.Peer, *mute, Dialer) {
 	peer, nc := mqtttest.Pipe(t, packet.V5)
 	m := &mute{Conn: nc, failed: make(chan struct{})}
 	go func() {
 		peer.ExpectType(packet.CONNECT)
 		peer.Send(connack5)
 	}()
+	return peer, m, func(context.Context) (net.Conn, error) { return m, nil }
+}
+
+func takenOver(err error) bool {
+	var told *DisconnectedError
+	return errors.As(err, &told) && told.Code == packet.ReasonSessionTakenOver
+}
+
+// TestLastWords: a broker that says why and goes is understood, though a write
+// has failed before that was read. Who is pushed out must know it: it may not
+// come back. Everybody is told the same: the handler, who asks, who waits for an
+// acknowledgement, and who publishes.
+func TestLastWords(t *testing.T) {
+	peer, m, dial := mutes(t)
 	r := newRecorder()
-	c, err := Connect(t.Context(), Config{
-		Version: packet.V5, ClientID: "c", Handler: r, Dial: func(context.Context) (net.Conn, error) { return m, nil },
-	})
+	c, err := Connect(t.Context(), Config{Version: packet.V5, ClientID: "c", Handler: r, Dial: dial})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.broken.Store(true)
-	publish(t, c, 0, 1, 0)
+	waited := make(chan error)
+	go func() {
+		_, err := c.Publish(context.Background(), &packet.Publish{QoS: 1, PacketID: 1, Topic: []byte("a")})
+		waited <- err
+	}()
 	<-m.failed
 	peer.Send("30 06 0001 61 00 6869  e0 01 8e")
 	<-c.Done()
-	var told *DisconnectedError
-	if !errors.As(r.closed, &told) || told.Code != packet.ReasonSessionTakenOver {
-		t.Errorf("ended by %v", r.closed)
+	_, err = c.PublishN(mustTemplate(t, c), 1, 0, nil)
+	for who, err := range map[string]error{"Closed": r.closed, "Err": c.Err(), "Publish": <-waited, "PublishN": err, "Flush": c.Flush()} {
+		if !takenOver(err) {
+			t.Errorf("%s: %v", who, err)
+		}
 	}
 	if len(r.messages) != 1 {
 		t.Errorf("messages %q", r.messages)
 	}
-	if _, err := c.PublishN(mustTemplate(t, c), 1, 0, nil); err == nil {
-		t.Error("published on a connection that has ended")
+}
+
+// TestLinkLastWords: neither does its link come back, and says the same.
+func TestLinkLastWords(t *testing.T) {
+	peer, m, dial := mutes(t)
+	r := newRecorder()
+	l, err := Open(t.Context(), LinkConfig{Config: Config{Version: packet.V5, ClientID: "c", Handler: r, Dial: dial}, Reconnect: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.broken.Store(true)
+	publish(t, l.Client(), 0, 1, 0)
+	<-m.failed
+	peer.Send("e0 01 8e")
+	<-l.Done()
+	for who, err := range map[string]error{"Closed": r.closed, "Link.Err": l.Err(), "Client.Err": l.Client().Err()} {
+		if !takenOver(err) {
+			t.Errorf("%s: %v", who, err)
+		}
 	}
 }

@@ -24,11 +24,11 @@ func (c *Client) run() {
 		err = ErrClosed
 	}
 	_ = c.conn.CloseWith(err)
-	// What the broker says tells more than the write that failed as it left.
 	var told *DisconnectedError
-	if !errors.As(err, &told) {
-		err = c.conn.Err()
+	if errors.As(err, &told) {
+		c.conn.Explain(err)
 	}
+	err = c.conn.Err()
 	c.stopKeepAlive()
 	c.detach()
 	c.failWaiters()

@@ -310,6 +310,14 @@ func (c *Conn) Err() error {
 	return c.err
 }
 
+// Explain makes err the connection's error once it has ended: what the peer has
+// said as it left tells more than the write that failed before that was read.
+func (c *Conn) Explain(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
 // Close ends the connection at once; what was not yet written is dropped.
 func (c *Conn) Close() error { return c.CloseWith(ErrClosed) }
 
