@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
@@ -24,6 +25,8 @@ func (c *client) connect(f packet.Frame) error {
 		return fmt.Errorf("%w: %v", errRefused, err)
 	}
 	c.version, c.v5 = p.Version, p.Version == packet.V5
+	// [MQTT-2.1.3-1] From here on the flags have to be those of the version.
+	c.wc.Scanner().SetVersion(p.Version)
 	if code := c.b.admit(&p); code != packet.ReasonSuccess {
 		c.refuse(p.Version, code)
 		return errRefused
@@ -84,6 +87,9 @@ func (b *Broker) admit(p *packet.Connect) packet.ReasonCode {
 	switch {
 	case hasControl(p.ClientID), hasControl(p.Username), p.Will != nil && hasControl(p.Will.Topic):
 		return packet.ReasonMalformedPacket
+	// MQTT 3.1, section 3.1: more than 23 characters are answered with return code 2.
+	case p.Version == packet.V31 && utf8.RuneCountInString(p.ClientID) > 23:
+		return packet.ReasonClientIdentifierNotValid
 	case p.Version == packet.V5 && p.Properties.AuthMethod != nil:
 		return packet.ReasonBadAuthenticationMethod
 	case p.Will != nil && p.Will.QoS > b.maxQoS:
@@ -180,7 +186,7 @@ func (b *Broker) clientID(p *packet.Connect) string {
 
 // start answers CONNECT and opens the session for messages.
 func (c *client) start(p *packet.Connect, present, assigned bool) error {
-	c.will = newWill(p.Will)
+	c.will = newWill(p.Will, c.sess)
 	c.maxPacket = packet.MaxPacketSize
 	limit := c.b.cfg.MaxInflight
 	if c.v5 {

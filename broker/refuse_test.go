@@ -40,7 +40,7 @@ func TestProtocolErrors(t *testing.T) {
 		{"retained publication", packet.V5, "31 04 0001 61 00", packet.ReasonRetainNotSupported},
 		{"topic alias above the maximum", packet.V5, "30 07 0001 61 03 230005", packet.ReasonTopicAliasInvalid},
 		{"topic alias not set", packet.V5, "30 06 0000 03 230001", packet.ReasonTopicAliasInvalid},
-		{"topic with wildcard", packet.V5, "30 04 0001 23 00", packet.ReasonTopicNameInvalid},
+		{"topic with wildcard", packet.V5, "30 04 0001 23 00", packet.ReasonMalformedPacket},
 		{"topic with control character", packet.V5, "30 04 0001 01 00", packet.ReasonMalformedPacket},
 		{"filter with control character", packet.V311, "82 06 0001 0001 7f 00", 0},
 		{"subscription identifier from a client", packet.V5, "30 06 0001 61 02 0b01", packet.ReasonProtocolError},

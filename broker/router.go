@@ -16,7 +16,7 @@ import (
 // whoever wants to take another lock calls release first.
 type router struct {
 	b      *Broker
-	self   *session // the publisher, for No Local; nil for wills
+	self   *session // the publisher, for No Local; nil for nobody
 	routes routes
 
 	held   *session

@@ -58,7 +58,7 @@ func (c *client) onSubscribe(f packet.Frame) error {
 // messages due to it. The client's session is held.
 func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (packet.ReasonCode, []delivery) {
 	if strings.Count(p.Filter, "/") >= maxLevels {
-		return c.subackError(packet.ReasonTopicFilterInvalid), nil
+		return c.subackError(packet.ReasonTopicFilterInvalid, p.QoS), nil
 	}
 	sub := &subscription{
 		sess: c.sess, filter: strings.Clone(p.Filter), qos: min(p.QoS, c.b.maxQoS),
@@ -77,10 +77,14 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 	return packet.ReasonCode(sub.qos), c.retainedFor(sub, now)
 }
 
-// subackError is code for MQTT 5, Failure for 3.1.1. [MQTT-3.9.3-2]
-func (c *client) subackError(code packet.ReasonCode) packet.ReasonCode {
-	if c.v5 {
+// subackError is code for MQTT 5, Failure for 3.1.1. [MQTT-3.9.3-2] MQTT 3.1 has
+// no way to say no (section 3.9): the answer is a QoS, and the subscription none.
+func (c *client) subackError(code packet.ReasonCode, qos byte) packet.ReasonCode {
+	switch c.version {
+	case packet.V5:
 		return code
+	case packet.V31:
+		return packet.ReasonCode(min(qos, c.b.maxQoS))
 	}
 	return packet.ReasonUnspecifiedError
 }

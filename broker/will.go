@@ -10,14 +10,15 @@ import (
 type will struct {
 	topic string
 	pub   packet.Publish
-	delay uint32 // Will Delay Interval, seconds
+	from  *session // of the client, for No Local
+	delay uint32   // Will Delay Interval, seconds
 }
 
-func newWill(p *packet.Will) *will {
+func newWill(p *packet.Will, from *session) *will {
 	if p == nil {
 		return nil
 	}
-	w := &will{topic: string([]byte(p.Topic))}
+	w := &will{topic: string([]byte(p.Topic)), from: from}
 	w.pub = packet.Publish{QoS: p.QoS, Retain: p.Retain, Payload: bytes.Clone(p.Payload)}
 	props := p.Properties
 	if props.WillDelay != nil {
@@ -31,11 +32,12 @@ func newWill(p *packet.Will) *will {
 	return w
 }
 
-// publishWills delivers wills like messages of nobody: they never wait for
-// room, because whoever calls must not be held up.
+// publishWills delivers wills like messages of their clients that never wait for
+// room, because whoever calls must not be held up. A client that wants none of
+// its own gets no will of its own either. [MQTT-3.8.3-3]
 func (b *Broker) publishWills(wills []*will) {
 	for _, w := range wills {
-		r := router{b: b, pub: w.pub, props: w.pub.RawProperties}
+		r := router{b: b, self: w.from, pub: w.pub, props: w.pub.RawProperties}
 		r.scan = scanProperties(r.props)
 		r.publish(r.lookup(viewOf(w.topic)))
 		r.flush()

@@ -184,7 +184,7 @@ func decodeWill(r *reader, flags byte, v Version) *Will {
 	at := r.off
 	topic := r.name("Will Topic")
 	if rule := topicNameRule(topic); rule != "" {
-		r.failAt(at, ReasonTopicNameInvalid, "Will Topic "+rule)
+		r.failAt(at, ReasonMalformedPacket, "Will Topic "+rule)
 	}
 	l.Topic = string(topic)
 	l.Payload = cloneBinary(r.binary("Will Payload"))

@@ -141,7 +141,8 @@ func (p *Publish) decodeSlow(f Frame, v Version) error {
 	p.Topic = r.binary("topic name")
 	rule, afterTopic := topicNameRule(p.Topic), r.off
 	if len(p.Topic) > 0 && rule != "" {
-		r.failAt(0, topicCode(rule), "topic name "+rule)
+		// 0x90, Topic Name invalid, is for names that are well formed. [MQTT5 table 3-10]
+		r.failAt(0, ReasonMalformedPacket, "topic name "+rule)
 	}
 	if p.QoS > 0 {
 		p.PacketID = r.packetID()
@@ -159,14 +160,6 @@ func (p *Publish) decodeSlow(f Frame, v Version) error {
 	}
 	p.Payload = r.take(r.left(), "payload")
 	return r.close()
-}
-
-// topicCode is Topic Name invalid for a name that is text but no topic.
-func topicCode(rule string) ReasonCode {
-	if rule == ruleWildcard { // [MQTT-3.3.2-2]
-		return ReasonTopicNameInvalid
-	}
-	return ReasonMalformedPacket
 }
 
 // ParseProperties reads p.RawProperties into dst, which is reset first and owns

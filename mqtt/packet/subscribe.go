@@ -108,11 +108,13 @@ func (r *reader) subscription(v Version) Subscription {
 	return s
 }
 
+// filter reads a topic filter. One that is not well formed is malformed: 0x8F,
+// Topic Filter invalid, is for those that are. [MQTT5 table 3-10]
 func (r *reader) filter(v Version) string {
 	start := r.off
 	s := string(r.text("topic filter"))
 	if rule := topicFilterRule(s, v); rule != "" {
-		r.failAt(start, ReasonTopicFilterInvalid, "topic filter "+rule)
+		r.failAt(start, ReasonMalformedPacket, "topic filter "+rule)
 	}
 	return s
 }
