@@ -31,7 +31,7 @@ func pick(names ...string) (list []flagSpec) {
 // presetFlags puts a command's own flags between those that all three share.
 func presetFlags(own ...flagSpec) []flagGroup {
 	groups := []flagGroup{
-		{"Target", pick("url", "host", "port", "connect-timeout", "connect-rate/R", "reconnect", "start-number", "source-ip")},
+		{"Target", pick("url", "host", "port", "connect-timeout", "connect-rate/R", "reconnect", "follow-server-reference", "start-number", "source-ip")},
 		{"Load", own},
 	}
 	for _, g := range runFlags {

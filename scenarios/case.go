@@ -135,19 +135,24 @@ type Load struct {
 // Clients is what every client has in common. Topic, ClientID, Username and
 // Password may hold the variables of [Vars]; so may the password of a URL.
 type Clients struct {
-	Topic         string
-	ClientID      string
-	Username      string
-	HasUsername   bool
-	Password      string
-	HasPassword   bool
-	KeepAlive     time.Duration
-	CleanStart    bool
-	SessionExpiry time.Duration // MQTT 5
-	Retain        bool
+	Topic       string
+	ClientID    string
+	Username    string
+	HasUsername bool
+	Password    string
+	HasPassword bool
+	// AuthMethod is the method of enhanced authentication, "" for none, by which
+	// user and password are proved instead of sending the password. MQTT 5
+	AuthMethod     string
+	ReauthInterval time.Duration // between two authentications on a living connection; 0 is never
+	KeepAlive      time.Duration
+	CleanStart     bool
+	SessionExpiry  time.Duration // MQTT 5
+	Retain         bool
 	// Credentials is the CSV file with an identity per client, "" for none.
 	Credentials    string
 	credentialIDs  bool // they have client ids
+	credentialAuth bool // they have users and passwords
 	StartNumber    int  // %i of the first client; 1 where not asked
 	Will           *Will
 	UserProperties []packet.UserProperty // MQTT 5, on PUBLISH, in the order written
@@ -180,6 +185,8 @@ type Target struct {
 	// Reconnect makes clients whose connection was lost come back, with
 	// exponential back-off and jitter.
 	Reconnect bool
+	// FollowServerReference makes clients go where a broker refers them to. MQTT 5
+	FollowServerReference bool
 }
 
 // PayloadKind is where payload bytes come from.

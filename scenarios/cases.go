@@ -145,7 +145,7 @@ func (s *Scenario) resolved() (Case, Errors) {
 		bad = append(bad, s.at(key, err.Error()))
 	}
 	if path := c.Clients.Credentials; path != "" {
-		if c.Clients.credentialIDs, err = hasIDs(path); err != nil {
+		if c.Clients.credentialIDs, c.Clients.credentialAuth, err = columnsOf(path); err != nil {
 			bad = append(bad, s.at("credentials", err.Error()))
 		}
 	}
@@ -299,6 +299,7 @@ func (s *Scenario) check(c *Case) Errors {
 	checkWill(c, func(key string) bool { return s.places[key] != (place{}) }, fail)
 	checkExpanded(c, fail)
 	checkVersion(c, fail)
+	checkAuth(c, fail)
 	if c.Load.Shape == Offline && c.QoS == 0 {
 		fail("qos", "shape offline needs QoS 1 or 2, and the matrix has 0: a broker need not keep QoS 0 messages for who is away")
 	}
@@ -323,13 +324,14 @@ func (s *Scenario) check(c *Case) Errors {
 
 // checkRows reads the credentials of the widest case through.
 func (s *Scenario) checkRows(cases []Case) Errors {
-	clients, tls := 0, false
+	clients, tls, scram := 0, false, false
 	for _, c := range cases {
 		clients = max(clients, c.Load.Connections())
 		tls = tls || c.Transport == TLS
+		scram = scram || c.Clients.AuthMethod != ""
 	}
 	if path := s.base.Clients.Credentials; path != "" && clients > 0 {
-		if err := checkCredentials(path, clients, tls); err != nil {
+		if err := checkCredentials(path, clients, tls, scram); err != nil {
 			return Errors{s.at("credentials", err.Error())}
 		}
 	}

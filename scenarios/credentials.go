@@ -150,13 +150,14 @@ func (c *Credentials) damage(err error) error {
 	return fmt.Errorf("credentials file %s: %w", shown(c.name), bareError(err))
 }
 
-// hasIDs reads the header alone.
-func hasIDs(path string) (bool, error) {
+// columnsOf reads the header alone: whether the file has client ids, and
+// whether it has both user names and passwords.
+func columnsOf(path string) (ids, auth bool, err error) {
 	c, err := OpenCredentials(path)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	return c.HasIDs(), c.Close()
+	return c.HasIDs(), c.columns[1] >= 0 && c.columns[2] >= 0, c.Close()
 }
 
 // checkFiles refuses a row whose certificate or key is not there.
@@ -174,8 +175,9 @@ func (c *Credentials) checkFiles(one *Credential) error {
 }
 
 // checkCredentials reads the file once: every row up to the last client's must
-// be sound, and certificates need a connection that shows them.
-func checkCredentials(path string, clients int, tls bool) error {
+// be sound, and what SCRAM can prove where that is asked for; certificates need
+// a connection that shows them.
+func checkCredentials(path string, clients int, tls, scram bool) error {
 	c, err := OpenCredentials(path)
 	if err != nil {
 		return err
@@ -191,6 +193,9 @@ func checkCredentials(path string, clients int, tls bool) error {
 		}
 		if err == nil {
 			err = c.checkFiles(&one)
+		}
+		if err == nil && scram && !(printableASCII(one.User) && printableASCII(one.Password)) {
+			err = c.fail(one.line, "auth_method %s takes user names and passwords of printable ASCII characters", SCRAMSHA256)
 		}
 		if err != nil {
 			return err

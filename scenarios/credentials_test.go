@@ -52,7 +52,7 @@ func TestCredentialsErrors(t *testing.T) {
 		"id\na\n" + strings.Repeat("x", 70_000) + "\n": ":3: a value is over MQTT's limit of 65,535 bytes",
 	} {
 		path := writeFile(t, "c.csv", in)
-		err := checkCredentials(path, 9, true)
+		err := checkCredentials(path, 9, true, false)
 		if err == nil || err.Error() != "credentials file "+shown(path)+want {
 			t.Errorf("%.20q: %v", in, err)
 		}

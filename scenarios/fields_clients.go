@@ -45,7 +45,7 @@ func targetFields() []field {
 	return []field{urls, timeout, {section: "target", key: "connect_rate", parse: func(_, text string) (value, error) {
 		n, err := parseRate("connect_rate", text)
 		return plain(text, func(c *Case) { c.Target.ConnectRate = n }), err
-	}, get: func(s *Scenario) any { return s.base.Target.ConnectRate }}, sourceIPs, reconnect, start}
+	}, get: func(s *Scenario) any { return s.base.Target.ConnectRate }}, sourceIPs, reconnect, start, followField()}
 }
 
 func clientFields() []field {
@@ -100,6 +100,7 @@ func clientFields() []field {
 		}, get: func(s *Scenario) any { return orNil(s.base.Clients.Credentials) }},
 		{key: "user_properties", many: repeated, assign: assignProperties, get: getProperties},
 	}
+	list = append(list, authFields()...)
 	list = append(list, willFields()...)
 	for i := range list {
 		list[i].section = "clients"

@@ -51,7 +51,7 @@ func checkErrors(t *testing.T, err error, want ...string) {
 // full has every key that there is.
 const full = `name: everything
 description: all keys at once
-target: {url: [mqtt://broker:1883, "mqtt://[::1]"], connect_timeout: 5s, connect_rate: 500.5, reconnect: true, start_number: 7, source_ip: [127.0.0.1, "::1"]}
+target: {url: [mqtt://broker:1883, "mqtt://[::1]"], connect_timeout: 5s, connect_rate: 500.5, reconnect: true, follow_server_reference: true, start_number: 7, source_ip: [127.0.0.1, "::1"]}
 matrix: {qos: [0, 1, 2], payload: [10, 1KiB, "text:a,b"], protocol: ["5"], transport: [tls], inflight: [10, 100]}
 load: {shape: loopback, pairs: 2, messages: 1000, min_time: 500ms, rate: 0, duration: 0s, launches: 2, warmup: 0, iterations: 4,
   idle: 5, verify: off, drain: 2s, fresh_iterations: true, operations_per_message: 2}
@@ -60,6 +60,8 @@ clients:
   client_id: bench-%r-%i
   username: 0123
   password: 0o17
+  auth_method: SCRAM-SHA-256
+  reauth_interval: 30s
   keepalive: 30s
   clean_start: false
   session_expiry: 1h
@@ -120,7 +122,7 @@ func TestParseEverything(t *testing.T) {
 	if len(g.URLs) != 2 || g.URLs[1].Addr() != "[::1]:1883" || g.ConnectTimeout != 5*time.Second || g.ConnectRate != 500.5 || len(g.SourceIPs) != 2 {
 		t.Errorf("target %+v", g)
 	}
-	if len(s.Gates) != 2 || s.Gates[0] != "p99 < 5ms @ qos=1" || s.Gates[1] != "lost == 0" || s.GatePlace(1) != "dir/x.yaml:23" {
+	if len(s.Gates) != 2 || s.Gates[0] != "p99 < 5ms @ qos=1" || s.Gates[1] != "lost == 0" || s.GatePlace(1) != "dir/x.yaml:25" {
 		t.Errorf("gates %q, the second in %s", s.Gates, s.GatePlace(1))
 	}
 }
@@ -236,7 +238,7 @@ func TestParseErrors(t *testing.T) {
 		{"secret tag handle", "clients:\n  password: !s3cret!x\n", []string{"x.yaml:2: not YAML: found undefined tag handle"}},
 		{"no space", "clients: {username: u, password:s3cret}\n", []string{`x.yaml:1: key "password" has no space behind its colon: write password: VALUE`}},
 		{"no space, twice", "clients: {a:s3cret: 1, a:s3cret: 2}\n", []string{
-			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, will_topic, will_payload, will_qos, will_retain, will_delay`, `x.yaml:1: key "a" is there twice, first in line 1`}},
+			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, auth_method, reauth_interval, will_topic, will_payload, will_qos, will_retain, will_delay`, `x.yaml:1: key "a" is there twice, first in line 1`}},
 		{"a comma in a value", "clients: {username: u, password: x,s3cret9}\n", []string{"x.yaml:1: a word without a value stands where a key is expected: quote a value that holds a comma"}},
 		{"all of a list", "target: {url: [mqtt://a:99999, h, http://b, ws://c], source_ip: [a, b]}\ntls:\n  curves:\n    - X\n    - Y\n", []string{
 			"x.yaml:1: url: number 1 of 4: port must be 1-65535", `x.yaml:1: url: number 3 of 4: scheme "http" is unknown: known are mqtt, mqtts, tcp, ssl and tls`,

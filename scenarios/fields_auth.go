@@ -1,0 +1,89 @@
+package scenarios
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// SCRAMSHA256 is the one method of enhanced authentication there is: SASL's
+// SCRAM-SHA-256. [RFC 7677]
+const SCRAMSHA256 = "SCRAM-SHA-256"
+
+// maxReauth is the longest time between two authentications that makes sense
+// in a run.
+const maxReauth = MaxDuration
+
+func authFields() []field {
+	return []field{
+		stringField("clients", "auth_method", func(text string) error {
+			if text != SCRAMSHA256 {
+				return errors.New("auth_method must be " + SCRAMSHA256)
+			}
+			return nil
+		}, func(c *Case) *string { return &c.Clients.AuthMethod }),
+		unless("0s", timeField("reauth_interval", 0, maxReauth, func(c *Case) *time.Duration { return &c.Clients.ReauthInterval })),
+	}
+}
+
+func followField() field {
+	f := unless(false, boolField("follow_server_reference", func(c *Case) *bool { return &c.Target.FollowServerReference }))
+	f.section = "target"
+	return f
+}
+
+// checkAuth refuses an authentication that no client could begin, and what only
+// MQTT 5 can carry.
+func checkAuth(c *Case, fail failer) {
+	if c.Target.FollowServerReference && c.Protocol != packet.V5 {
+		fail("follow_server_reference", "follow_server_reference needs protocol 5, and the matrix has %s: earlier versions know no Server Reference", c.Protocol)
+	}
+	if c.Clients.AuthMethod == "" {
+		if c.Clients.ReauthInterval > 0 {
+			fail("reauth_interval", "reauth_interval needs auth_method: a connection without one cannot authenticate again")
+		}
+		return
+	}
+	switch {
+	case c.Protocol != packet.V5:
+		fail("auth_method", "auth_method needs protocol 5, and the matrix has %s: earlier versions know no AUTH packet", c.Protocol)
+	case len(c.Target.URLs) == 0:
+		fail("auth_method", "auth_method needs a target: the embedded broker knows no users, mqttload broker --users FILE does")
+	case !c.identified():
+		fail("auth_method", "auth_method %s needs a user name and a password: give username and password, or credentials with both columns", c.Clients.AuthMethod)
+	case !c.printable():
+		fail("auth_method", "auth_method %s takes user names and passwords of printable ASCII characters, and there is another one", c.Clients.AuthMethod)
+	}
+}
+
+// identified reports whether every client has both a user name and a password.
+func (c *Case) identified() bool {
+	return c.Clients.credentialAuth || !slices.ContainsFunc(c.Target.URLs, func(u URL) bool {
+		user, password := c.Clients.HasUsername || u.HasUsername, c.Clients.HasPassword || u.HasPassword
+		return !user || !password
+	})
+}
+
+// printable reports whether user names and passwords need no preparation by
+// SASLprep, but for those of a credentials file. [RFC 5802 section 5.1]
+func (c *Case) printable() bool {
+	ok := true
+	check := func(has bool, pattern string) {
+		ok = ok && (!has || printableASCII(Expand(pattern, sampleVars(1))))
+	}
+	check(c.Clients.HasUsername, c.Clients.Username)
+	check(c.Clients.HasPassword, c.Clients.Password)
+	for _, u := range c.Target.URLs {
+		ok = ok && (!u.HasUsername || printableASCII(u.Username))
+		check(u.HasPassword, u.Password)
+	}
+	return ok
+}
+
+// printableASCII reports whether s is one printable ASCII character or more.
+func printableASCII(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
