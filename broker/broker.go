@@ -66,6 +66,13 @@ type Config struct {
 	// StallTimeout is how long a subscriber may take nothing while something
 	// waits for it; then it is disconnected. Default 30 s.
 	StallTimeout time.Duration
+	// MaxKeepAlive is the longest Keep Alive that an MQTT 5 client gets when it
+	// asks for one: it is told Server Keep Alive. Default no limit; 3.x has no way
+	// to be told, and gets what it asks for. [MQTT5 3.2.2.3.14]
+	MaxKeepAlive time.Duration
+	// RefusedFilters are topic filters that nobody may subscribe to, shared or
+	// not: SUBACK answers 0x80.
+	RefusedFilters []string
 	// ConnectTimeout is how long a new connection may take for its TLS
 	// handshake and its CONNECT; default 10 s.
 	ConnectTimeout time.Duration

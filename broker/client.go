@@ -353,9 +353,12 @@ func (c *client) closeNow() {
 const (
 	// farewellTimeout bounds the writing of the last packet.
 	farewellTimeout = 500 * time.Millisecond
-	// lingerTimeout and lingerBytes bound the reading after it: closing a
-	// socket with unread data resets it, and the client would lose that packet.
-	lingerTimeout = 250 * time.Millisecond
+	// lingerSilence, lingerTimeout and lingerBytes bound the reading after it:
+	// closing a socket with unread data resets it, and the client would lose that
+	// packet. A client that has much to read before it, and answers that, is
+	// not silent.
+	lingerSilence = 250 * time.Millisecond
+	lingerTimeout = 1500 * time.Millisecond
 	lingerBytes   = 4 << 20
 )
 
@@ -401,10 +404,18 @@ func reasonOf(err error) (packet.ReasonCode, bool) {
 // linger reads until the client closes too, but not for long.
 func (c *client) linger() {
 	half, ok := c.nc.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || c.nc.SetReadDeadline(time.Now().Add(lingerTimeout)) != nil {
+	if !ok || half.CloseWrite() != nil {
 		return
 	}
+	end := time.Now().Add(lingerTimeout)
 	for left := lingerBytes; left > 0; {
+		deadline := time.Now().Add(lingerSilence)
+		if deadline.After(end) {
+			deadline = end
+		}
+		if c.nc.SetReadDeadline(deadline) != nil {
+			return
+		}
 		n, err := c.wc.Fill()
 		if err != nil {
 			return

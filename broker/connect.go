@@ -114,6 +114,15 @@ func (b *Broker) sessionExpiry(p *packet.Connect) uint32 {
 	return b.capExpiry(expiry)
 }
 
+// grantKeepAlive is the Keep Alive in force, in seconds.
+func (b *Broker) grantKeepAlive(p *packet.Connect) uint16 {
+	limit := b.cfg.MaxKeepAlive / time.Second
+	if p.Version == packet.V5 && limit > 0 && time.Duration(p.KeepAlive) > limit {
+		return uint16(limit)
+	}
+	return p.KeepAlive
+}
+
 func (b *Broker) capExpiry(expiry uint32) uint32 {
 	if limit := b.cfg.MaxSessionExpiry; limit > 0 {
 		return min(expiry, uint32(min(max(limit/time.Second, 1), noExpiry)))
@@ -199,8 +208,8 @@ func (c *client) start(p *packet.Connect, present, assigned bool) error {
 		}
 	}
 	const half = int64(time.Second / 2)
-	// [MQTT-3.1.2-22] One and a half times the Keep Alive.
-	c.keepAlive.Store(3 * half * int64(p.KeepAlive))
+	// [MQTT-3.1.2-22] One and a half times the Keep Alive. [MQTT-3.2.2-22]
+	c.keepAlive.Store(3 * half * int64(c.b.grantKeepAlive(p)))
 	ack := packet.Connack{SessionPresent: present}
 	if c.v5 {
 		ack.Properties = c.connackProperties(p, assigned)
@@ -227,6 +236,9 @@ func (c *client) connackProperties(p *packet.Connect, assigned bool) packet.Prop
 	}
 	if asked := p.Properties.SessionExpiry; asked != nil && *asked != c.sess.expiry {
 		props.SessionExpiry = &c.sess.expiry
+	}
+	if granted := c.b.grantKeepAlive(p); granted != p.KeepAlive {
+		props.ServerKeepAlive = &granted
 	}
 	if cfg.ReceiveMaximum != 65_535 {
 		props.ReceiveMaximum = &cfg.ReceiveMaximum

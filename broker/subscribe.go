@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -60,6 +61,13 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 	if strings.Count(p.Filter, "/") >= maxLevels {
 		return c.subackError(packet.ReasonTopicFilterInvalid, p.QoS), nil
 	}
+	_, filter, shared := packet.SplitShared(p.Filter)
+	if !shared {
+		filter = p.Filter
+	}
+	if slices.Contains(c.b.cfg.RefusedFilters, filter) {
+		return c.subackError(packet.ReasonUnspecifiedError), nil
+	}
 	sub := &subscription{
 		sess: c.sess, filter: strings.Clone(p.Filter), qos: min(p.QoS, c.b.maxQoS),
 		noLocal: p.NoLocal, retainAsPublished: p.RetainAsPublished,
@@ -67,7 +75,6 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 	if len(ids) > 0 {
 		sub.id = ids[0]
 	}
-	_, _, shared := packet.SplitShared(p.Filter)
 	c.sess.sharing = c.sess.sharing || shared
 	isNew := c.b.subs.subscribe(sub)
 	// [MQTT-3.3.1-9] [MQTT-3.3.1-10] [MQTT-3.3.1-11]
