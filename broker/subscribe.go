@@ -66,7 +66,7 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 		filter = p.Filter
 	}
 	if slices.Contains(c.b.cfg.RefusedFilters, filter) {
-		return c.subackError(packet.ReasonUnspecifiedError), nil
+		return c.subackError(packet.ReasonUnspecifiedError, p.QoS), nil
 	}
 	sub := &subscription{
 		sess: c.sess, filter: strings.Clone(p.Filter), qos: min(p.QoS, c.b.maxQoS),
