@@ -34,7 +34,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// TestAliasAllocation: Topic Aliases, subscription identifiers and a change of
+// TestAliasAllocation: Topic Aliases, set and given, subscription identifiers and a change of
 // version cost no allocation either.
 func TestAliasAllocation(t *testing.T) {
 	const n = 50_000
@@ -44,6 +44,8 @@ func TestAliasAllocation(t *testing.T) {
 	s.subscribeWith(packet.Properties{SubscriptionIDs: []uint32{9}}, sub("a/topic/longer/than/thirty-two/bytes", 0))
 	old := connect(t, addr, clean(packet.V311, "old"))
 	old.subscribe(sub("a/topic/longer/#", 0))
+	taker := connect(t, addr, takesAliases("taker", 1))
+	taker.subscribe(sub("a/topic/#", 0))
 	p := connect(t, addr, clean(packet.V5, "p"))
 	first := packet.Publish{Topic: []byte("a/topic/longer/than/thirty-two/bytes"), Payload: make([]byte, 10)}
 	p.must(first.SetProperties(&packet.Properties{TopicAlias: ptr(uint16(1))}))
@@ -61,11 +63,13 @@ func TestAliasAllocation(t *testing.T) {
 			for range 500 {
 				s.frame(packet.PUBLISH)
 				old.frame(packet.PUBLISH)
+				taker.frame(packet.PUBLISH)
 			}
 		}
 	}
 	s.frame(packet.PUBLISH)
 	old.frame(packet.PUBLISH)
+	taker.frame(packet.PUBLISH)
 	run(n)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -40,8 +40,8 @@ type Config struct {
 	ReceiveMaximum uint16
 	// MaximumQoS limits publications and granted subscriptions; nil is 2.
 	MaximumQoS *byte
-	// TopicAliasMaximum is how many aliases an MQTT 5 client may set; default
-	// 1,024. [MQTT5 3.2.2.3.8]
+	// TopicAliasMaximum is how many aliases an MQTT 5 client may set, and is
+	// given at most; default 1,024. [MQTT5 3.2.2.3.8]
 	TopicAliasMaximum uint16
 	// RetainUnavailable refuses retained messages. [MQTT5 3.2.2.3.5]
 	RetainUnavailable bool

@@ -45,6 +45,7 @@ type client struct {
 	ackDecoder packet.Ack
 	propBuf    []byte
 	aliases    []string // by Topic Alias
+	given      *aliases // those for the client, under its session's lock; nil where it takes none
 	acks       *[]byte  // acknowledgements of this batch; nil when there are none
 	unsent     int      // of them those that free an identifier of the client
 

@@ -206,6 +206,10 @@ func (c *client) start(p *packet.Connect, present, assigned bool) error {
 			// [MQTT-3.3.4-9]
 			limit = min(limit, int(*m))
 		}
+		// [MQTT-3.1.2-27] absent is 0.
+		if m := p.Properties.TopicAliasMaximum; m != nil && *m > 0 {
+			c.given = &aliases{limit: int(min(*m, c.b.cfg.TopicAliasMaximum)), numbers: map[string]uint16{}}
+		}
 	}
 	const half = int64(time.Second / 2)
 	// [MQTT-3.1.2-22] One and a half times the Keep Alive. [MQTT-3.2.2-22]

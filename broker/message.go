@@ -57,6 +57,7 @@ type outgoing struct {
 	payload, props, ids []byte
 	expiry              int64 // Message Expiry Interval; -1 is none
 	id                  uint16
+	alias               uint16 // Topic Alias; 0 is none. Without a topic it stands for it
 	qos                 byte
 	dup, retain, v5     bool
 }
@@ -71,6 +72,9 @@ func (o *outgoing) remaining() (length, props int) {
 		props = len(o.props) + len(o.ids)
 		if o.expiry >= 0 {
 			props += 5
+		}
+		if o.alias > 0 {
+			props += 3
 		}
 		length += varintSize(props) + props
 	}
@@ -96,6 +100,9 @@ func (o *outgoing) append(dst []byte) []byte {
 		dst = appendVarint(dst, props)
 		if o.expiry >= 0 {
 			dst = binary.BigEndian.AppendUint32(append(dst, idMessageExpiry), uint32(o.expiry))
+		}
+		if o.alias > 0 {
+			dst = binary.BigEndian.AppendUint16(append(dst, idTopicAlias), o.alias)
 		}
 		dst = append(append(dst, o.props...), o.ids...)
 	}

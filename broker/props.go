@@ -1,42 +1,17 @@
 package broker
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// Identifiers of the properties of PUBLISH. [MQTT5 table 2-4]
-const (
-	idPayloadFormat   = 1
-	idMessageExpiry   = 2
-	idContentType     = 3
-	idResponseTopic   = 8
-	idCorrelationData = 9
-	idSubscriptionID  = 11
-	idTopicAlias      = 35
-	idUserProperty    = 38
+	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// propertySize returns the length of the property at the start of raw, which a
-// decoder has validated as properties of PUBLISH.
-func propertySize(raw []byte) int {
-	switch raw[0] {
-	case idPayloadFormat:
-		return 2
-	case idTopicAlias:
-		return 3
-	case idMessageExpiry:
-		return 5
-	case idSubscriptionID:
-		n := 1
-		for raw[n] >= 0x80 {
-			n++
-		}
-		return n + 1
-	case idUserProperty:
-		name := 2 + int(binary.BigEndian.Uint16(raw[1:]))
-		return 1 + name + 2 + int(binary.BigEndian.Uint16(raw[1+name:]))
-	}
-	// Content Type, Response Topic, Correlation Data.
-	return 3 + int(binary.BigEndian.Uint16(raw[1:]))
-}
+// Identifiers of the properties of PUBLISH that the broker looks at. [MQTT5 table 2-4]
+const (
+	idMessageExpiry  = 2
+	idSubscriptionID = 11
+	idTopicAlias     = 35
+)
 
 // propertyScan is what the broker itself wants to know of a PUBLISH's properties.
 type propertyScan struct {
@@ -48,7 +23,7 @@ type propertyScan struct {
 func scanProperties(raw []byte) propertyScan {
 	scan := propertyScan{expiry: -1}
 	for len(raw) > 0 {
-		n := propertySize(raw)
+		n := packet.PropertySize(raw)
 		switch raw[0] {
 		case idTopicAlias:
 			scan.alias = binary.BigEndian.Uint16(raw[1:])
@@ -65,7 +40,7 @@ func scanProperties(raw []byte) propertyScan {
 // appendWithout appends the properties of raw but those with identifier drop.
 func appendWithout(dst, raw []byte, drop byte) []byte {
 	for len(raw) > 0 {
-		n := propertySize(raw)
+		n := packet.PropertySize(raw)
 		if raw[0] != drop {
 			dst = append(dst, raw[:n]...)
 		}

@@ -183,7 +183,7 @@ func (r *router) deliver(t *target) {
 		r.enqueue(s, t, qos, retain)
 		return
 	}
-	if r.body != nil && r.v5 == r.to.v5 && qos == r.pub.QoS && len(t.ids) == 0 {
+	if r.body != nil && r.to.takesAsIs(r.v5, t) && qos == r.pub.QoS {
 		r.forward(s, t, retain)
 	} else {
 		r.encode(s, t, qos, retain)
@@ -222,10 +222,12 @@ func (r *router) encode(s *session, t *target, qos byte, retain bool) {
 		expiry: -1, qos: qos, retain: retain, v5: r.to.v5,
 	}
 	// [MQTT-3.1.2-24]
+	topic := r.to.given.use(&o, r.to.maxPacket)
 	if o.size() > r.to.maxPacket {
 		r.oversize++
 		return
 	}
+	r.to.given.said(topic, &o)
 	r.mark()
 	if qos > 0 {
 		o.id = r.take(s, t, qos, retain)

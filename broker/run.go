@@ -90,7 +90,7 @@ func (c *client) run0(r *route, b []byte) (n, size int) {
 		c.hold(t.sess)
 		switch {
 		case c.to == nil: // QoS 0 is not kept
-		case c.v5 != c.to.v5 || len(t.ids) > 0 || largest > c.to.maxPacket:
+		case !c.to.takesAsIs(c.v5, t) || largest > c.to.maxPacket:
 			c.each(t, b[:size])
 		default:
 			c.mark()
@@ -178,7 +178,7 @@ func (c *client) run12(r *route, b []byte, qos byte) (n, size int) {
 // they have to be kept, encoded anew, or refused. t's session is held.
 func (c *client) roomFor(t *target, qos byte) int {
 	s := t.sess
-	if c.to == nil || c.to.v5 != c.v5 || s.keep || t.qos < qos || len(t.ids) > 0 || s.queue.len() > 0 {
+	if c.to == nil || !c.to.takesAsIs(c.v5, t) || s.keep || t.qos < qos || s.queue.len() > 0 {
 		return 0
 	}
 	room := min(s.win.quota, maxPacketIDs-s.win.used)

@@ -139,6 +139,7 @@ func (s *session) send(c *client, out []byte, d delivery) []byte {
 		}
 		o.expiry = d.msg.remaining(now)
 	}
+	topic := c.given.use(&o, c.maxPacket)
 	// [MQTT-3.1.2-24] [MQTT-3.1.2-25]
 	if o.size() > c.maxPacket {
 		if slot := s.win.find(d.id); d.id != 0 && slot != nil {
@@ -148,6 +149,7 @@ func (s *session) send(c *client, out []byte, d delivery) []byte {
 		c.b.count.oversize.Add(1)
 		return out
 	}
+	c.given.said(topic, &o)
 	switch {
 	case d.qos == 0:
 		s.bytes -= d.cost

@@ -25,9 +25,10 @@ type topicAlias struct {
 // Aliased is a PUBLISH whose topic is said once per connection, and then by its
 // alias alone. It belongs to the connection that made it.
 type Aliased struct {
-	alias *topicAlias      // nil: no alias was left
-	first *packet.Template // topic and alias
-	later *packet.Template // alias alone, or the plain packet
+	alias *topicAlias       // nil: no alias was left
+	first *packet.Template  // topic and alias
+	later *packet.Template  // alias alone, or the plain packet
+	sizes []*packet.Resizer // of these, and of what goes again; nil where the payload has one size
 }
 
 // Size returns the length in bytes of the packet that is sent over and over.
@@ -60,8 +61,40 @@ func (a *aliasing) get(topic []byte) *topicAlias {
 // Aliased is [Client.Template] with a topic alias, one per topic as long as
 // [Config.TopicAliases] and the broker's Topic Alias Maximum allow; after that
 // the packet carries its topic.
-func (c *Client) Aliased(p *packet.Publish) (*Aliased, error) {
-	plain, err := c.Template(p)
+func (c *Client) Aliased(p *packet.Publish) (*Aliased, error) { return c.aliased(p, c.Template) }
+
+// AliasedResizer is [Client.Aliased] for messages of differing sizes, of which
+// p's payload is the largest: [Aliased.Resize] says how large the next one is.
+func (c *Client) AliasedResizer(p *packet.Publish) (*Aliased, error) {
+	var sizes []*packet.Resizer
+	a, err := c.aliased(p, func(p *packet.Publish) (*packet.Template, error) {
+		if _, err := c.Template(p); err != nil {
+			return nil, err
+		}
+		r, err := packet.NewResizer(p, c.cfg.Version)
+		if err != nil {
+			return nil, err
+		}
+		sizes = append(sizes, r)
+		return r.Resize(len(p.Payload)), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.sizes = sizes
+	return a, nil
+}
+
+// Resize makes the next messages carry the first n bytes of the payload. It is
+// for what [Client.AliasedResizer] made, and for one goroutine at a time.
+func (a *Aliased) Resize(n int) {
+	for _, r := range a.sizes {
+		r.Resize(n) // its template stays where it is
+	}
+}
+
+func (c *Client) aliased(p *packet.Publish, encode func(*packet.Publish) (*packet.Template, error)) (*Aliased, error) {
+	plain, err := encode(p)
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +103,10 @@ func (c *Client) Aliased(p *packet.Publish) (*Aliased, error) {
 		return &Aliased{later: plain}, nil
 	}
 	a := &Aliased{alias: alias}
-	if a.first, err = c.withAlias(p, p.Topic, alias.number); err != nil {
+	if a.first, err = withAlias(p, p.Topic, alias.number, encode); err != nil {
 		return nil, err
 	}
-	if a.later, err = c.withAlias(p, nil, alias.number); err != nil {
+	if a.later, err = withAlias(p, nil, alias.number, encode); err != nil {
 		return nil, err
 	}
 	if c.session != nil && p.QoS > 0 {
@@ -82,7 +115,7 @@ func (c *Client) Aliased(p *packet.Publish) (*Aliased, error) {
 	return a, nil
 }
 
-func (c *Client) withAlias(p *packet.Publish, topic []byte, alias uint16) (*packet.Template, error) {
+func withAlias(p *packet.Publish, topic []byte, alias uint16, encode func(*packet.Publish) (*packet.Template, error)) (*packet.Template, error) {
 	var props packet.Properties
 	if err := p.ParseProperties(&props); err != nil {
 		return nil, err
@@ -93,7 +126,7 @@ func (c *Client) withAlias(p *packet.Publish, topic []byte, alias uint16) (*pack
 	if err := q.SetProperties(&props); err != nil {
 		return nil, err
 	}
-	return c.Template(&q)
+	return encode(&q)
 }
 
 // PublishAliased is [Client.PublishN] for a.

@@ -105,3 +105,26 @@ func TestAliasWindow(t *testing.T) {
 	send(t, c, a, 1)
 	peer.Expect("32 0b 0001 61 0002 03 230001 6869")
 }
+
+// TestAliasSizes: messages of differing sizes have an alias too, and go again
+// in the size they had.
+func TestAliasSizes(t *testing.T) {
+	cfg := Config{Version: packet.V5, ClientID: "c", TopicAliases: 1, Session: NewSession()}
+	c, peer := start(t, cfg, twoAliases)
+	a, err := c.AliasedResizer(&packet.Publish{QoS: 1, PacketID: 1, Topic: []byte("a"), Payload: []byte("hello")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{5, 0, 2} {
+		a.Resize(n)
+		send(t, c, a, 1)
+	}
+	peer.Expect("32 0e 0001 61 0001 03 230001 68656c6c6f")
+	peer.Expect("32 08 0000 0002 03 230001")
+	peer.Expect("32 0a 0000 0003 03 230001 6865")
+	cut(c, peer)
+	_, peer = start(t, cfg, "20 06 01 00 03 22 0001")
+	for _, want := range []string{"3a 0b 0001 61 0001 00 68656c6c6f", "3a 06 0001 61 0002 00", "3a 08 0001 61 0003 00 6865"} {
+		peer.Expect(want)
+	}
+}

@@ -143,8 +143,7 @@ type Client struct {
 	// The reader's own, touched by no other goroutine.
 	decoder    packet.PublishDecoder
 	pub        packet.Publish
-	ack        *packet.Ack        // made when first needed
-	props      *packet.Properties // likewise
+	ack        *packet.Ack // made when first needed
 	acks       []Ack
 	ackTypes   []packet.Type
 	replies    []byte

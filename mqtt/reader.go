@@ -190,14 +190,8 @@ func (c *Client) checkQuota() error {
 
 // resolveAlias puts the topic behind a Topic Alias. [MQTT5 3.3.2.3.4]
 func (c *Client) resolveAlias(p *packet.Publish) error {
-	if c.props == nil {
-		c.props = new(packet.Properties)
-	}
-	if err := p.ParseProperties(c.props); err != nil {
-		return malformed(err)
-	}
-	alias := c.props.TopicAlias
-	if alias == nil {
+	alias := p.TopicAlias()
+	if alias == 0 {
 		return nil
 	}
 	limit := uint16(0)
@@ -205,19 +199,19 @@ func (c *Client) resolveAlias(p *packet.Publish) error {
 		limit = *m
 	}
 	// [MQTT-3.1.2-26, MQTT-3.1.2-27] No alias above what CONNECT allowed; absent is 0.
-	if *alias > limit {
-		return protocolErrorf(packet.ReasonTopicAliasInvalid, "topic alias %d, maximum %d", *alias, limit)
+	if alias > limit {
+		return protocolErrorf(packet.ReasonTopicAliasInvalid, "topic alias %d, maximum %d", alias, limit)
 	}
 	if len(p.Topic) > 0 {
 		if c.aliases == nil {
 			c.aliases = make(map[uint16][]byte)
 		}
-		c.aliases[*alias] = append(c.aliases[*alias][:0], p.Topic...)
+		c.aliases[alias] = append(c.aliases[alias][:0], p.Topic...)
 		return nil
 	}
-	topic, ok := c.aliases[*alias]
+	topic, ok := c.aliases[alias]
 	if !ok {
-		return protocolErrorf(packet.ReasonProtocolError, "topic alias %d is not set", *alias)
+		return protocolErrorf(packet.ReasonProtocolError, "topic alias %d is not set", alias)
 	}
 	p.Topic = topic
 	return nil
