@@ -26,6 +26,9 @@ type Authenticator interface {
 // ErrNoAuthenticator: [Client.Reauthenticate] without [Config.Auth].
 var ErrNoAuthenticator = errors.New("authenticate again: the connection was made without an authentication method")
 
+// ErrReauthenticate: an exchange of [Client.Reauthenticate] has not ended in time.
+var ErrReauthenticate = errors.New("authenticate again: no end of the exchange in time")
+
 // ErrAuthenticating: an exchange is under way already.
 var ErrAuthenticating = errors.New("authenticate again: an exchange is under way")
 
@@ -130,7 +133,8 @@ func (c *Client) acceptAuth() error {
 }
 
 // Reauthenticate repeats the exchange on the living connection and waits for
-// its success. Failure ends the connection. Everything else goes on meanwhile.
+// its success. Failure ends the connection, and so does the end of ctx before
+// there is one, with [ErrReauthenticate]. Everything else goes on meanwhile.
 func (c *Client) Reauthenticate(ctx context.Context) error {
 	// [MQTT-4.12.0-7]
 	if c.auth == nil {
@@ -146,13 +150,34 @@ func (c *Client) Reauthenticate(ctx context.Context) error {
 	case <-c.done:
 		return c.Err()
 	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
+	err = fmt.Errorf("%w: %w", ErrReauthenticate, context.Cause(ctx))
+	c.giveUp(err)
+	return err
+}
+
+// giveUp ends the connection over an exchange that has failed. [MQTT-4.12.1-2]
+func (c *Client) giveUp(err error) {
+	d := packet.Disconnect{Code: packet.ReasonUnspecifiedError}
+	out := c.conn.Begin()
+	if !c.closing {
+		c.closing = true
+		if with, e := d.Append(out, c.cfg.Version); e == nil {
+			out = with
+		}
+	}
+	c.conn.End(out)
+	_ = c.conn.Shutdown(err, goodbyeTimeout)
 }
 
 func (c *Client) sendReauth() (chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// The reader passes through mu when the connection has ended, and only then
+	// does a link use the authenticator for the next one.
+	if err := c.conn.Err(); err != nil {
+		return nil, err
+	}
 	if c.auth.again != nil {
 		return nil, ErrAuthenticating
 	}

@@ -47,6 +47,36 @@ func TestSCRAM(t *testing.T) {
 	}
 }
 
+// TestSCRAMKeepsKeys: another exchange with the same salt and iterations derives
+// nothing, another salt does.
+func TestSCRAMKeepsKeys(t *testing.T) {
+	s := pencil(t)
+	exchange := func(first string) string {
+		_, _ = s.Start()
+		final, err := s.Continue([]byte(first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(final)
+	}
+	if exchange(serverFirst) != clientFinal {
+		t.Fatal("not the proof of RFC 7677")
+	}
+	s.password = "other" // what is derived from now on shows
+	if exchange(serverFirst) != clientFinal {
+		t.Error("derived anew")
+	}
+	for _, first := range []string{strings.Replace(serverFirst, "s=W", "s=X", 1), strings.Replace(serverFirst, "4096", "4097", 1)} {
+		got := exchange(first)
+		fresh, _ := NewSCRAM("user", "other")
+		fresh.nonce = s.nonce
+		_, _ = fresh.Start()
+		if want, _ := fresh.Continue([]byte(first)); got != string(want) {
+			t.Errorf("%s: the keys of another salt", first)
+		}
+	}
+}
+
 // TestSCRAMFinalInAuth: the broker's last word may come in an AUTH of its own.
 func TestSCRAMFinalInAuth(t *testing.T) {
 	s := pencil(t)
@@ -91,6 +121,9 @@ func TestSCRAMRefuses(t *testing.T) {
 	_, _ = s.Start()
 	if s.Finish(nil) == nil || s.Finish([]byte(serverFinal)) == nil {
 		t.Error("accepted without a challenge")
+	}
+	if _, err := NewSCRAM("", "p"); err == nil {
+		t.Error("accepted an empty user name")
 	}
 	if _, err := NewSCRAM("us\u00e9r", "p"); err == nil || strings.Contains(err.Error(), "us") && strings.Contains(err.Error(), "\u00e9") {
 		t.Errorf("got %v", err)
@@ -239,6 +272,29 @@ func TestReauthenticateEnds(t *testing.T) {
 	var de *DisconnectedError
 	if err := c.Reauthenticate(ctx); !errors.As(err, &de) || de.Code != packet.ReasonNotAuthorized {
 		t.Errorf("got %v", err)
+	}
+	// The exchange must end in time, [MQTT-4.12.1-2] or the connection does.
+	peer, nc = mqtttest.Pipe(t, packet.V5)
+	cfg.Dial = func(context.Context) (net.Conn, error) { return nc, nil }
+	go authenticate(t, peer)
+	if c, err = Connect(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		peer.ExpectType(packet.AUTH)
+		cancel()
+		peer.Expect("e0 01 80")
+		peer.ExpectEnd()
+	}()
+	if err := c.Reauthenticate(ctx); !errors.Is(err, ErrReauthenticate) || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	<-gone
+	<-c.Done()
+	if err := c.Reauthenticate(t.Context()); !errors.Is(err, ErrReauthenticate) {
+		t.Errorf("after the end: %v", err)
 	}
 	if _, err := Connect(t.Context(), Config{Version: packet.V311, Auth: pencil(t), ClientID: "c"}); err == nil || !strings.Contains(err.Error(), "needs MQTT 5") {
 		t.Errorf("3.1.1: %v", err)

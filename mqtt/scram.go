@@ -29,14 +29,23 @@ type SCRAM struct {
 	ours           string // nonce
 	signature      []byte // awaited from the broker
 	done           bool   // the broker has proved that it knows the password
+	keys           scramKeys
+}
+
+// scramKeys are what a password comes to with one salt and iteration count, kept
+// for the next exchange: deriving them is meant to be slow. [RFC 5802 section 3]
+type scramKeys struct {
+	salt           string
+	iterations     int
+	client, server []byte
 }
 
 // NewSCRAM returns the authenticator for a user. User name and password are of
-// printable ASCII characters, which need no preparation by RFC 4013; the error
-// names neither.
+// printable ASCII characters, one at least, which need no preparation by RFC
+// 4013; the error names neither.
 func NewSCRAM(user, password string) (*SCRAM, error) {
 	for _, s := range []string{user, password} {
-		if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
 			return nil, errors.New("SCRAM-SHA-256: user name and password must be printable ASCII")
 		}
 	}
@@ -64,18 +73,29 @@ func (s *SCRAM) Continue(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	salted, err := pbkdf2.Key(sha256.New, s.password, salt, iterations, sha256.Size)
-	if err != nil {
-		return nil, fmt.Errorf("derive the key: %w", err)
+	if err := s.derive(salt, iterations); err != nil {
+		return nil, err
 	}
 	final := "c=biws,r=" + nonce
 	message := s.bare + "," + string(data) + "," + final
-	key := sign(salted, "Client Key")
-	stored := sha256.Sum256(key)
-	proof := make([]byte, len(key))
-	subtle.XORBytes(proof, key, sign(stored[:], message))
-	s.signature = sign(sign(salted, "Server Key"), message)
+	stored := sha256.Sum256(s.keys.client)
+	proof := make([]byte, len(s.keys.client))
+	subtle.XORBytes(proof, s.keys.client, sign(stored[:], message))
+	s.signature = sign(s.keys.server, message)
 	return []byte(final + ",p=" + base64.StdEncoding.EncodeToString(proof)), nil
+}
+
+// derive makes the keys, unless they are there.
+func (s *SCRAM) derive(salt []byte, iterations int) error {
+	if s.keys.client != nil && s.keys.salt == string(salt) && s.keys.iterations == iterations {
+		return nil
+	}
+	salted, err := pbkdf2.Key(sha256.New, s.password, salt, iterations, sha256.Size)
+	if err != nil {
+		return fmt.Errorf("derive the key: %w", err)
+	}
+	s.keys = scramKeys{string(salt), iterations, sign(salted, "Client Key"), sign(salted, "Server Key")}
+	return nil
 }
 
 // Finish checks the server-final-message: that the broker knows the password too.
