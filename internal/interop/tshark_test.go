@@ -113,12 +113,17 @@ func published(t *testing.T, file, port string) map[string]int {
 	return n
 }
 
+// disturbed finds frames after which a capture may lack bytes that were on the
+// wire: a loopback interface delivers on all processors at once, and what it
+// shows of one connection can be out of order, twice, or not all there.
+const disturbed = "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment || tcp.analysis.out_of_order || " +
+	"tcp.analysis.retransmission || tcp.analysis.zero_window"
+
 // TestDissect captures a run of the whole matrix and lets a dissector read it:
 // nothing may be malformed, nothing worth a warning, and each message must be
 // there as often as it was sent and delivered, with the QoS and the payload
 // that its row is labelled with.
 func TestDissect(t *testing.T) {
-	const sent = 50
 	for _, name := range []string{"embedded", "mosquitto"} {
 		t.Run(name, func(t *testing.T) {
 			var port string
@@ -127,32 +132,52 @@ func TestDissect(t *testing.T) {
 			} else {
 				port = startMosquitto(t)
 			}
-			stop := capture(t, port)
-			want := map[string]int{}
-			for _, version := range []string{"3.1", "3.1.1", "5"} {
-				run(t, "--url", "mqtt://127.0.0.1:"+port, "--topic", "v"+version+"/%i", "--qos", "0,1,2", "--payload", "10,1024,8192",
-					"--protocol", version, "--messages", strconv.Itoa(sent), "--warmup", "0", "--iterations", "1", "--seed", "1")
-				for qos := range 3 {
-					for _, payload := range []int{10, 1024, 8192} {
-						want[fmt.Sprintf("v%s qos=%d payload=%d", version, qos, payload)] = 2 * sent
-					}
+			// A capture that is not whole says nothing about the run: take another.
+			for attempt := 1; ; attempt++ {
+				file, wrong := captureMatrix(t, port)
+				if wrong == "" {
+					return
 				}
-			}
-			file := stop()
-			if bad := dissect(t, file, port, "-Y", faulty); len(bad) > 0 {
-				t.Errorf("%d frames are malformed or worth a warning:\n%s", len(bad), strings.Join(bad[:min(len(bad), 20)], "\n"))
-			}
-			got := published(t, file, port)
-			for key, n := range want {
-				if got[key] != n {
-					t.Errorf("%s: %d PUBLISH packets on the wire, want %d", key, got[key], n)
+				frames := dissect(t, file, port, "-Y", disturbed)
+				if len(frames) == 0 || attempt == 3 {
+					t.Fatalf("%s\n%d frames are disturbed:\n%s", wrong, len(frames), strings.Join(frames[:min(len(frames), 20)], "\n"))
 				}
-			}
-			if len(got) != len(want) {
-				t.Errorf("other messages on the wire: %v", got)
+				t.Logf("capture %d has %d disturbed frames, so it may not be whole: %s", attempt, len(frames), wrong)
 			}
 		})
 	}
+}
+
+// captureMatrix captures a run of every QoS, payload and version, and says what
+// of the messages is not as it should be. Malformed packets fail t.
+func captureMatrix(t *testing.T, port string) (file, wrong string) {
+	t.Helper()
+	const sent = 50
+	stop := capture(t, port)
+	want := map[string]int{}
+	for _, version := range []string{"3.1", "3.1.1", "5"} {
+		run(t, "--url", "mqtt://127.0.0.1:"+port, "--topic", "v"+version+"/%i", "--qos", "0,1,2", "--payload", "10,1024,8192",
+			"--protocol", version, "--messages", strconv.Itoa(sent), "--warmup", "0", "--iterations", "1", "--seed", "1")
+		for qos := range 3 {
+			for _, payload := range []int{10, 1024, 8192} {
+				want[fmt.Sprintf("v%s qos=%d payload=%d", version, qos, payload)] = 2 * sent
+			}
+		}
+	}
+	file = stop()
+	if bad := dissect(t, file, port, "-Y", faulty); len(bad) > 0 {
+		t.Errorf("%d frames are malformed or worth a warning:\n%s", len(bad), strings.Join(bad[:min(len(bad), 20)], "\n"))
+	}
+	got := published(t, file, port)
+	for key, n := range want {
+		if got[key] != n {
+			wrong += fmt.Sprintf("%s: %d PUBLISH packets on the wire, want %d\n", key, got[key], n)
+		}
+	}
+	if len(got) != len(want) {
+		wrong += fmt.Sprintf("other messages on the wire: %v\n", got)
+	}
+	return file, wrong
 }
 
 // TestDissectSees makes sure that the filter of TestDissect finds what is bad:
