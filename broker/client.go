@@ -177,7 +177,7 @@ func (c *client) handle(f packet.Frame) error {
 	case packet.UNSUBSCRIBE:
 		return c.onUnsubscribe(f)
 	case packet.PINGREQ:
-		if err := packet.DecodePing(f); err != nil {
+		if err := packet.DecodePing(f, c.version); err != nil {
 			return err
 		}
 		// [MQTT-3.12.4-1]

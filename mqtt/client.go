@@ -58,7 +58,7 @@ type Config struct {
 	// Sweeper sends the keep-alive's PINGREQ; nil gives the client one of its own.
 	Sweeper *Sweeper
 	// Session is resumed, and keeps what is in flight for the next connection;
-	// nil keeps nothing. It outlives the connection on the broker's side only
+	// nil keeps nothing, and in MQTT 5 refuses what the broker has kept. It outlives the connection on the broker's side only
 	// without CleanStart (3.x) or with a Session Expiry Interval (5).
 	Session *Session
 
@@ -334,7 +334,7 @@ func (c *Client) acceptConnack() error {
 		}
 		return e // [MQTT-3.2.2-7] What follows is not read: Connect closes.
 	}
-	// [MQTT-3.2.2-2, MQTT-3.2.2-4] After a clean start there is no session.
+	// [MQTT-3.2.2-2] After a clean start there is no session.
 	if k.SessionPresent && c.cfg.CleanStart {
 		return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "session present after a clean start"))
 	}
@@ -396,7 +396,7 @@ func (c *Client) Err() error { return c.conn.Err() }
 const goodbyeTimeout = time.Second
 
 // sayGoodbye ends the connection over err. A broker that speaks MQTT 5 is told
-// why. [MQTT-4.13.1-1]
+// why. [MQTT5 4.13.1] [MQTT-4.13.2-1]
 func (c *Client) sayGoodbye(err error) error {
 	var pe *ProtocolError
 	if c.cfg.Version == packet.V5 && errors.As(err, &pe) {

@@ -111,24 +111,25 @@ func TestConnackRefused(t *testing.T) {
 
 // TestBadConnack: each must end in an error, never in a connection.
 func TestBadConnack(t *testing.T) {
-	for name, bytes := range map[string]string{
-		"publish first":                "30 05 0001 61 6869",
-		"session present, clean start": "20 03 01 00 00",
-		"reserved flag":                "20 03 02 00 00",
-		"header flags":                 "22 03 00 00 00",
-		"cut property":                 "20 05 00 00 02 21 00",
+	for name, tt := range map[string]struct{ send, want string }{
+		"publish first":                {"30 05 0001 61 6869", "PUBLISH before CONNACK"},
+		"session present, clean start": {"20 03 01 00 00", "session present after a clean start"},
+		"reserved flag":                {"20 03 02 00 00", "MQTT-3.2.2-1"},
+		"session present, refused":     {"20 03 01 87 00", "MQTT-3.2.2-6"},
+		"header flags":                 {"22 03 00 00 00", "MQTT-2.1.3-1"},
+		"cut property":                 {"20 05 00 00 02 21 00", "cut off"},
 	} {
 		peer, nc := mqtttest.Pipe(t, packet.V5)
 		go func() {
 			peer.ExpectType(packet.CONNECT)
-			peer.Send(bytes)
+			peer.Send(tt.send)
 			peer.ExpectType(packet.DISCONNECT)
 			peer.ExpectEnd()
 		}()
 		_, err := Connect(t.Context(), Config{Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: packet.V5, CleanStart: true})
 		var pe *ProtocolError
-		if !errors.As(err, &pe) {
-			t.Errorf("%s: got %v, want a protocol error", name, err)
+		if !errors.As(err, &pe) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want a protocol error with %q", name, err, tt.want)
 		}
 	}
 }
@@ -315,6 +316,12 @@ func TestPeerMisbehaves(t *testing.T) {
 		"wildcard topic":         {"30 07 0003 612f2b 00 78", ""},
 		"packet id 0":            {"32 08 0001 61 0000 00 6869", ""},
 		"PUBREL flags":           {"60 02 0001", "e0 01 81"},
+		"PUBREC flags":           {"52 02 0001", "e0 01 81"},
+		"PINGRESP flags":         {"d1 00", "e0 01 81"},
+		"DUP at QoS 0":           {"38 06 0001 61 00 6869", "e0 01 81"},
+		"topic not UTF-8":        {"30 06 0001 ff 00 6869", "e0 01 81"},
+		"U+0000 in a text":       {"40 08 0001 10 04 1f 0001 00", "e0 01 81"},
+		"length of two bytes":    {"30 86 00 0001 61 00 6869", "e0 01 81"},
 		"alias not allowed":      {"30 09 0001 61 03 230001 6869", "e0 01 94"},
 		"long remaining length":  {"30 80 80 80 80 01", "e0 01 81"},
 		"packet larger than 100": {"30 e4 01", "e0 01 95"},

@@ -101,7 +101,7 @@ func (c *Client) handle(f packet.Frame) error {
 	case packet.UNSUBACK:
 		return c.onUnsuback(f)
 	case packet.PINGRESP:
-		if err := packet.DecodePing(f); err != nil {
+		if err := packet.DecodePing(f, c.cfg.Version); err != nil {
 			return malformed(err)
 		}
 		return nil
@@ -127,7 +127,9 @@ func (c *Client) onPublish(f packet.Frame) error {
 	return c.deliver(p)
 }
 
-// deliver takes p and the packets behind it that are like it.
+// deliver takes p and the packets behind it that are like it, and gathers the
+// answers that its QoS asks for, with its id and in the order of arrival, whoever
+// may want the messages. [MQTT-2.2.1-5, MQTT-3.3.4-1, MQTT-4.5.0-2, MQTT-4.6.0-2, MQTT-4.6.0-3]
 func (c *Client) deliver(p *packet.Publish) error {
 	in := c.conn.Scanner()
 	switch p.QoS {
@@ -174,9 +176,6 @@ func badPublish(f packet.Frame, err error) error {
 	return malformed(err)
 }
 
-// deliver hands over a message and gathers the answer that its QoS asks for,
-// in the order of arrival, whoever may want the message.
-// [MQTT-3.3.4-1, MQTT-4.5.0-2, MQTT-4.6.0-2, MQTT-4.6.0-3]
 // checkQuota holds the broker to the Receive Maximum of our CONNECT. QoS 1
 // messages are acknowledged at once and never pile up.
 func (c *Client) checkQuota() error {
@@ -270,7 +269,7 @@ func (c *Client) onPubrel(f packet.Frame) error {
 
 func (c *Client) release(id uint16) error {
 	// [MQTT-4.3.3-11] PUBCOMP answers every PUBREL, that of an unknown id too:
-	// the broker may not have got the first.
+	// the broker may not have got the first. [MQTT-4.3.3-12] The id is new again.
 	if c.inbound2.remove(id) || c.cfg.Version != packet.V5 {
 		c.replies = packet.AppendAck(c.replies, packet.PUBCOMP, id)
 		return nil
@@ -300,7 +299,8 @@ func (c *Client) onDisconnect(f packet.Frame) error {
 }
 
 // settle takes the batch's acknowledgements into the window and appends its
-// replies, all under one lock; then it tells the handler.
+// replies, all under one lock; then it tells the handler. A PUBREL goes in the
+// place of its PUBREC. [MQTT-4.6.0-4]
 func (c *Client) settle() {
 	if len(c.acks) == 0 && len(c.replies) == 0 {
 		return
@@ -343,7 +343,7 @@ func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
 		a.Stamp = c.win.stamp[i]
 	}
 	switch {
-	// [MQTT-4.3.2-3, MQTT-4.3.3-5] Until then the message is unacknowledged.
+	// [MQTT-4.3.2-3, MQTT-4.3.3-3, MQTT-4.3.3-5] Until then the message is unacknowledged.
 	// [MQTT-4.4.0-2] A refusal acknowledges it too.
 	case t == packet.PUBACK && state == idPublish1,
 		t == packet.PUBCOMP && state == idRelease,

@@ -281,6 +281,7 @@ func mayReturn(err error, follow bool) bool {
 		return true
 	}
 	switch de.Code {
+	// [MQTT-3.1.4-3] The session is another connection's now.
 	case packet.ReasonSessionTakenOver, packet.ReasonNotAuthorized, packet.ReasonBanned,
 		packet.ReasonBadAuthenticationMethod, packet.ReasonRetainNotSupported, packet.ReasonQoSNotSupported,
 		packet.ReasonSharedSubNotSupported, packet.ReasonSubIDsNotSupported, packet.ReasonWildcardSubNotSupported:

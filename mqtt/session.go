@@ -108,6 +108,11 @@ func (s *Session) release() {
 // resume takes the session over after CONNACK and sends what goes again.
 func (c *Client) resume() error {
 	a := c.session
+	// [MQTT-3.2.2-4] 3.1.1 has no such rule, and 3.1 no Session Present.
+	if c.cfg.Version == packet.V5 && c.connack.SessionPresent && (a == nil || !a.stands) {
+		return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError,
+			"session present, but this client has none; connect once with a clean start"))
+	}
 	if a == nil {
 		return nil
 	}
@@ -115,11 +120,6 @@ func (c *Client) resume() error {
 	if c.cfg.Version == packet.V31 {
 		// CONNACK of 3.1 does not tell: it is there unless a clean start was asked.
 		a.resumed.Present = a.stands && !c.cfg.CleanStart
-	}
-	// [MQTT-3.2.2-4] 3.1.1 has no such rule.
-	if a.resumed.Present && !a.stands && c.cfg.Version == packet.V5 {
-		return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError,
-			"session present, but this client has none; connect once with a clean start"))
 	}
 	c.attach()
 	_ = c.conn.Flush() // the reader learns of an error, and gives the state back

@@ -152,6 +152,31 @@ func TestSessionUnknown(t *testing.T) {
 	}
 }
 
+// TestSessionNone: a client that keeps no state has none. [MQTT-3.2.2-4] 3.1.1
+// lets it go on, and what would be Session Present is not used in 3.1.
+func TestSessionNone(t *testing.T) {
+	peer, nc := mqtttest.Pipe(t, packet.V5)
+	go func() {
+		peer.ExpectType(packet.CONNECT)
+		peer.Send(resumed5)
+		peer.Expect("e0 01 82")
+		peer.ExpectEnd()
+	}()
+	_, err := Connect(t.Context(), Config{Version: packet.V5, ClientID: "c", Dial: func(context.Context) (net.Conn, error) { return nc, nil }})
+	var pe *ProtocolError
+	if !errors.As(err, &pe) {
+		t.Errorf("got %v", err)
+	}
+	c, _ := start(t, Config{Version: packet.V311, ClientID: "c"}, resumed311)
+	if !c.Resumed().Present {
+		t.Error("3.1.1: session not present")
+	}
+	c, _ = start(t, Config{Version: packet.V31, ClientID: "c", CleanStart: true}, resumed311)
+	if c.Resumed().Present {
+		t.Error("3.1: session present")
+	}
+}
+
 // TestResumeQuota: the Receive Maximum of the new CONNACK bounds what goes
 // again, and nothing new overtakes it.
 func TestResumeQuota(t *testing.T) {

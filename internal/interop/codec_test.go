@@ -28,7 +28,7 @@ func (c *connect) Append(dst []byte, _ packet.Version) ([]byte, error) {
 // ping is PINGREQ or PINGRESP.
 type ping struct{ t packet.Type }
 
-func (p *ping) Decode(f packet.Frame, _ packet.Version) error { return packet.DecodePing(f) }
+func (p *ping) Decode(f packet.Frame, v packet.Version) error { return packet.DecodePing(f, v) }
 func (p *ping) Append(dst []byte, _ packet.Version) ([]byte, error) {
 	if p.t == packet.PINGREQ {
 		return packet.AppendPingreq(dst), nil

@@ -77,7 +77,7 @@ func TestReadPathNoAllocations(t *testing.T) {
 			if f.Type() == PUBLISH {
 				err = d.Decode(&p, f, V5)
 			} else {
-				err = DecodePing(f)
+				err = DecodePing(f, V5)
 			}
 			if err != nil {
 				t.Fatal(err)

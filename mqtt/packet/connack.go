@@ -6,12 +6,12 @@ const (
 )
 
 // Append appends c as one control packet of version v; the properties are left
-// out in 3.x, where Code is a return code of 0 to 5. On an error, an
-// *InvalidError, dst is returned as it was.
+// out in 3.x, where Code is a return code of 0 to 5, and Session Present in 3.1.
+// On an error, an *InvalidError, dst is returned as it was.
 func (c *Connack) Append(dst []byte, v Version) ([]byte, error) {
 	w := begin(dst, CONNACK)
 	flags := byte(0)
-	if c.SessionPresent {
+	if c.SessionPresent && v != V31 {
 		flags = 1
 	}
 	w.byte(flags)
@@ -37,8 +37,11 @@ func (c *Connack) Decode(f Frame, v Version) error {
 	*c = Connack{}
 	r := open(f, CONNACK, v)
 	flags := r.byte("acknowledge flags")
+	switch {
+	case v == V31: // which does not use this byte [MQTT 3.1 section 3.2]
+		flags = 0
 	// [MQTT-3.2.2-1]
-	if flags > 1 {
+	case flags > 1:
 		r.failAt(0, ReasonMalformedPacket, "reserved acknowledge flags must be 0 [MQTT-3.2.2-1]")
 	}
 	c.SessionPresent = flags == 1

@@ -59,7 +59,7 @@ func (l *line) packet(f Frame) error {
 	case UNSUBACK:
 		return l.unsuback(f)
 	case PINGREQ, PINGRESP:
-		return DecodePing(f)
+		return DecodePing(f, l.v)
 	case DISCONNECT:
 		return l.disconnect(f)
 	case AUTH:

@@ -98,7 +98,7 @@ func (p *pingCodec) Append(dst []byte, _ Version) ([]byte, error) {
 	}
 	return AppendPingresp(dst), nil
 }
-func (p *pingCodec) Decode(f Frame, _ Version) error { return DecodePing(f) }
+func (p *pingCodec) Decode(f Frame, v Version) error { return DecodePing(f, v) }
 
 func newCodec(t Type) codec {
 	switch t {

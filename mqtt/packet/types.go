@@ -26,7 +26,7 @@ type Will struct {
 
 // Connack is a CONNACK packet. [MQTT5 3.2]
 type Connack struct {
-	SessionPresent bool
+	SessionPresent bool // not in 3.1
 	// Code is the Connect Reason Code (MQTT 5) or the return code 0..5 (3.x).
 	Code       ReasonCode
 	Properties Properties

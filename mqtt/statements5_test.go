@@ -1,0 +1,141 @@
+package mqtt
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// TestTopicAliasLimit: [MQTT-3.1.2-26, MQTT-3.2.2-17] each side's maximum is the
+// last alias that the other may use.
+func TestTopicAliasLimit(t *testing.T) {
+	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Properties: packet.Properties{TopicAliasMaximum: new(uint16(2))}}, twoAliases)
+	for alias, ok := range map[byte]bool{1: true, 2: true, 3: false} {
+		_, err := c.Template(&packet.Publish{Topic: []byte("a"), RawProperties: []byte{0x23, 0, alias}})
+		var limit *LimitError
+		if errors.As(err, &limit) == ok || (err == nil) != ok {
+			t.Errorf("alias %d: %v", alias, err)
+		}
+	}
+	peer.Send("32 0b 0001 61 0001 03 230002 6869")
+	peer.Expect("40 02 0001")
+	peer.Send("32 0b 0001 61 0002 03 230003 6869")
+	peer.Expect("e0 01 94")
+	peer.ExpectEnd()
+}
+
+// TestReceiveMaximumIn: [MQTT-3.3.4-9] a broker that sends more than was allowed
+// is told so. [MQTT5 4.9]
+func TestReceiveMaximumIn(t *testing.T) {
+	r := newRecorder()
+	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Handler: r, Properties: packet.Properties{ReceiveMaximum: new(uint16(2))}}, connack5)
+	peer.Send("34 08 0001 61 0007 00 6831  34 08 0001 61 0008 00 6832")
+	peer.Expect("50 02 0007")
+	peer.Expect("50 02 0008")
+	peer.Send("34 08 0001 61 0009 00 6833")
+	peer.Expect("e0 01 93")
+	peer.ExpectEnd()
+	<-c.Done()
+	if got := strings.Join(r.messages, " "); got != "a=h1 a=h2" {
+		t.Errorf("messages %q", got)
+	}
+}
+
+// TestSubacks: [MQTT-2.2.1-6] an answer belongs to the request with its id,
+// whichever comes first; [MQTT-3.9.3-1] its codes to the filters in their order.
+func TestSubacks(t *testing.T) {
+	c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, connack5)
+	type outcome struct {
+		codes []packet.ReasonCode
+		err   error
+	}
+	subscribe := func(filters ...string) chan outcome {
+		ch := make(chan outcome, 1)
+		var subs []packet.Subscription
+		for _, f := range filters {
+			subs = append(subs, packet.Subscription{Filter: f, QoS: 2})
+		}
+		go func() {
+			codes, err := c.Subscribe(t.Context(), subs, packet.Properties{})
+			ch <- outcome{codes, err}
+		}()
+		return ch
+	}
+	first := subscribe("a", "b", "c")
+	peer.Expect("82 0f 0001 00 0001 61 02 0001 62 02 0001 63 02")
+	second := subscribe("d")
+	peer.Expect("82 07 0002 00 0001 64 02")
+	peer.Send("90 04 0002 00 01  90 06 0001 00 02 87 00")
+	if got := <-second; got.err != nil || string(bytesOf(got.codes)) != "\x01" {
+		t.Errorf("the second: %v, %v", got.codes, got.err)
+	}
+	var refused *SubscribeError
+	if got := <-first; !errors.As(got.err, &refused) || refused.Filter != "b" || string(bytesOf(got.codes)) != "\x02\x87\x00" {
+		t.Errorf("the first: %v, %v", got.codes, got.err)
+	}
+	third := subscribe("e", "f")
+	peer.ExpectType(packet.SUBSCRIBE)
+	peer.Send("90 04 0003 00 01")
+	peer.Expect("e0 01 82")
+	peer.ExpectEnd()
+	var pe *ProtocolError
+	if got := <-third; !errors.As(got.err, &pe) {
+		t.Errorf("one code for two filters: %v", got.err)
+	}
+}
+
+func bytesOf(codes []packet.ReasonCode) (b []byte) {
+	for _, c := range codes {
+		b = append(b, byte(c))
+	}
+	return b
+}
+
+// TestPubrelInOrder: [MQTT-4.6.0-4] PUBREL follows the order of the PUBRECs,
+// with their ids. [MQTT-4.3.3-4]
+func TestPubrelInOrder(t *testing.T) {
+	c, peer := start(t, Config{Version: packet.V311, CleanStart: true}, connack311)
+	publish(t, c, 2, 3, 0)
+	for range 3 {
+		peer.ExpectType(packet.PUBLISH)
+	}
+	peer.Send("50 02 0002  50 02 0003  50 02 0001")
+	for _, want := range []string{"62 02 0002", "62 02 0003", "62 02 0001"} {
+		peer.Expect(want)
+	}
+}
+
+// leaver disconnects while a batch is handled, so that its answers come too late.
+type leaver struct {
+	NopHandler
+	c *Client
+}
+
+func (l *leaver) Message(*packet.Publish) {
+	go l.c.Disconnect(context.Background(), 0)
+	for closing := false; !closing; {
+		out := l.c.conn.Begin()
+		closing = l.c.closing
+		l.c.conn.End(out)
+	}
+}
+
+// TestNothingAfterDisconnect: [MQTT-3.14.4-1] no acknowledgement either.
+func TestNothingAfterDisconnect(t *testing.T) {
+	l := &leaver{}
+	c, peer := start(t, Config{Version: packet.V311, CleanStart: true, Handler: l}, connack311)
+	l.c = c
+	peer.Send("32 07 0001 61 0007 6831")
+	peer.Expect("e0 00")
+	peer.ExpectEnd()
+}
+
+// TestResponseInformation: [MQTT-3.1.2-28] binds the server alone. Nothing has a
+// client refuse what it did not ask for, and this one has no use for it.
+func TestResponseInformation(t *testing.T) {
+	_, peer := start(t, Config{Version: packet.V5, CleanStart: true}, "20 07 00 00 04 1a 0001 72")
+	alive(t, peer)
+}
