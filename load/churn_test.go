@@ -98,6 +98,25 @@ func TestChurnFails(t *testing.T) {
 	})
 }
 
+// TestChurnKeepsSessions: clients whose sessions the broker keeps come back to
+// them, also in the run after that.
+func TestChurnKeepsSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := broker.New(broker.Config{})
+		defer b.Close()
+		o := &outage{serve: b.ServeConn}
+		for range 2 {
+			r, err := o.run(t, churning(3, func(c *scenarios.Case) {
+				c.Protocol, c.Target.Reconnect, c.Load.Messages = packet.V5, false, 30
+				c.Clients.ClientID, c.Clients.CleanStart, c.Clients.SessionExpiry = "same%i", false, time.Hour
+			}))
+			if err != nil || r.Clients.Planned != r.Clients.Connected || len(r.Errors) > 0 || !soon(func() bool { return b.Stats().Sessions == 3 }) {
+				t.Errorf("%v, %+v, %+v, %d sessions", err, r.Clients, r.Errors, b.Stats().Sessions)
+			}
+		}
+	})
+}
+
 // TestOffline: messages wait for subscribers that are away; all of them come
 // once, in order, and no session is left.
 func TestOffline(t *testing.T) {

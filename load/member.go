@@ -27,6 +27,8 @@ type member struct {
 	unsubscribed atomic.Bool // the present connection has no subscriptions yet
 	io           result.IO   // of connections before the present one; under session.mu
 
+	kept *mqtt.Session // goes on with every connection; nil unless MQTT 5 keeps one
+
 	deaf    atomic.Bool // it does not receive any more
 	leaving atomic.Bool // it disconnects by itself, and will be back
 	stayed  bool        // the broker has had its session once

@@ -34,10 +34,8 @@ func (c *caseRun) queues(ctx context.Context, launch int) error {
 }
 
 // persist makes cfg that of a subscriber whose session is kept. [MQTT5 3.1.2.4]
-// Its first connection begins with a new one; before MQTT 5 a clean one would
-// not be kept.
 func (m *member) persist(cfg *mqtt.Config) {
-	cfg.CleanStart = cfg.Version == packet.V5 && !m.stayed
+	cfg.CleanStart = false
 	if cfg.Version == packet.V5 && cfg.Properties.SessionExpiry == nil {
 		secs := uint32(offlineExpiry / time.Second)
 		cfg.Properties.SessionExpiry = &secs
@@ -203,7 +201,7 @@ func (s *session) forget() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
 		cfg := s.clientConfig(i, m, m.dialer)
-		cfg.CleanStart, cfg.Properties.SessionExpiry = true, nil
+		cfg.CleanStart, cfg.Session, cfg.Properties.SessionExpiry = true, nil, nil
 		if c, err := mqtt.Connect(ctx, cfg); err == nil {
 			_ = c.Disconnect(ctx, packet.ReasonSuccess)
 		}

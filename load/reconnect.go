@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/mqtt"
-	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -43,13 +42,22 @@ func (m *member) returns() bool {
 	return m.session.Target.Reconnect && (m.sub == nil || l.Shape != scenarios.Churn && l.Shape != scenarios.Offline)
 }
 
-// link makes a connection that is made again whenever it is lost. In MQTT 5 its
-// first one begins with a new session whatever was asked for: one that an
-// earlier run has left is of messages and packet ids that this one knows
+// resume makes cfg go on with the member's session. In MQTT 5, where this is
+// for, its first connection begins with a new one whatever was asked for: one
+// that an earlier run has left is of messages and packet ids that this one knows
 // nothing of. [MQTT-3.2.2-4] Before MQTT 5 such a session would not be kept.
+func (m *member) resume(cfg *mqtt.Config) {
+	if m.kept == nil {
+		m.kept = mqtt.NewSession()
+	}
+	cfg.Session, cfg.CleanStart = m.kept, !m.stayed
+}
+
+// link makes a connection that is made again whenever it is lost.
 func (s *session) link(ctx context.Context, m *member, cfg mqtt.Config) (*mqtt.Client, error) {
-	cfg.Session = mqtt.NewSession()
-	cfg.CleanStart = cfg.CleanStart || cfg.Version == packet.V5
+	if cfg.Session == nil {
+		cfg.Session = mqtt.NewSession()
+	}
 	l, err := mqtt.Open(ctx, mqtt.LinkConfig{
 		Config: cfg, Reconnect: true, ConnectTimeout: connectTimeout(s.Case), GiveUp: outageLimit,
 	})

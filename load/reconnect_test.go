@@ -304,9 +304,10 @@ func TestRunTwice(t *testing.T) {
 			b := broker.New(broker.Config{})
 			defer b.Close()
 			o := &outage{serve: b.ServeConn}
-			for range 2 {
+			for run := range 4 {
 				r, err := o.run(t, func(c *scenarios.Case) {
 					c.Protocol, c.QoS, c.Load.Messages = v, 2, 100
+					c.Target.Reconnect = run < 2
 					c.Clients.ClientID, c.Clients.CleanStart, c.Clients.SessionExpiry = "same%i", false, time.Hour
 				})
 				if err != nil || r.Delivery.Delivered != 100 || !r.Delivery.Clean() || len(r.Errors) > 0 {

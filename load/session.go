@@ -176,6 +176,9 @@ func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
 	if s.Load.Shape == scenarios.Offline && m != nil && m.sub != nil {
 		m.persist(&cfg)
 	}
+	if s.Protocol == packet.V5 && m != nil && !cfg.CleanStart {
+		m.resume(&cfg)
+	}
 	return cfg
 }
 
