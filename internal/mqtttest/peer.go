@@ -72,6 +72,12 @@ func (p *Peer) SendBytes(b []byte) {
 	}
 }
 
+// TrySend writes b to a connection that may end.
+func (p *Peer) TrySend(b []byte) {
+	_ = p.nc.SetWriteDeadline(time.Now().Add(p.Patience))
+	_, _ = p.nc.Write(b)
+}
+
 // Next returns the next packet, valid until the following call.
 func (p *Peer) Next() packet.Frame {
 	p.t.Helper()

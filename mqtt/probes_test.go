@@ -1,0 +1,126 @@
+package mqtt
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/mqttload/mqttload/internal/mqtttest"
+	"github.com/mqttload/mqttload/mqtt/packet"
+)
+
+// TestProbes sends a client what the tables of the standard allow a server and
+// what they do not, and compares what becomes of the connection, and the reason
+// code of the client's DISCONNECT.
+func TestProbes(t *testing.T) {
+	for _, set := range []struct {
+		name   string
+		v      packet.Version
+		probes []mqtttest.Probe
+	}{
+		{"properties", packet.V5, mqtttest.PropertyProbes("server")},
+		{"lengths", packet.V5, mqtttest.LengthProbes("server")},
+		{"lengths", packet.V311, mqtttest.LengthProbes("server 3.1.1")},
+		{"flags", packet.V5, mqtttest.FlagProbes(5)},
+		{"flags", packet.V311, mqtttest.FlagProbes(4)},
+		{"reason codes", packet.V5, mqtttest.ReasonProbes("server")},
+	} {
+		t.Run(set.name+" "+set.v.String(), func(t *testing.T) {
+			bad := 0
+			for _, p := range set.probes {
+				if p.Codes != nil {
+					bad++
+				}
+				probe(t, set.v, p)
+			}
+			t.Logf("%d packets, %d of them bad", len(set.probes), bad)
+		})
+	}
+}
+
+// probe fails unless a client does with p what the standard says.
+func probe(t *testing.T, v packet.Version, p mqtttest.Probe) {
+	t.Helper()
+	typ := packet.Type(p.Packet[0] >> 4)
+	peer, nc := mqtttest.Pipe(t, v)
+	result := make(chan verdict)
+	go func() { result <- serveProbe(t, peer, v, typ, p.Packet) }()
+	aliases := uint16(2)
+	c, err := Connect(t.Context(), Config{
+		Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: v, CleanStart: true,
+		Properties: packet.Properties{TopicAliasMaximum: &aliases},
+	})
+	if err == nil {
+		// What is answered is to have been asked.
+		switch typ {
+		case packet.SUBACK:
+			_, _ = c.Subscribe(t.Context(), []packet.Subscription{{Filter: "a"}}, packet.Properties{})
+		case packet.UNSUBACK:
+			_, _ = c.Unsubscribe(t.Context(), []string{"a"})
+		}
+	}
+	got := <-result
+	if c != nil {
+		c.Close()
+	}
+	switch {
+	case p.Codes == nil && typ != packet.DISCONNECT:
+		if !got.alive {
+			t.Errorf("%s: % x: %v, closed with 0x%02x", p.Name, p.Packet, err, got.code)
+		}
+	case got.alive, p.Codes == nil && got.code != 0,
+		// CONNACK: a client that has not been accepted need not say why.
+		p.Codes != nil && v == packet.V5 && got.code != 0 && !slices.Contains(p.Codes, got.code),
+		p.Codes != nil && v == packet.V5 && got.code == 0 && typ != packet.CONNACK:
+		t.Errorf("%s: % x: alive=%v, closed with 0x%02x, want % x", p.Name, p.Packet, got.alive, got.code, p.Codes)
+	}
+}
+
+type verdict struct {
+	alive bool // it answers a message after the probe
+	code  byte // of its DISCONNECT
+}
+
+// serveProbe is a server that sends the packet, after CONNACK unless it is one, and
+// after the request that it answers, and then a QoS 1 message.
+func serveProbe(t *testing.T, peer *mqtttest.Peer, v packet.Version, typ packet.Type, probe []byte) (got verdict) {
+	hello, alive := connack311, "32 07 0001 61 ffff 7878"
+	if v == packet.V5 {
+		hello, alive = connack5, "32 08 0001 61 ffff 00 7878"
+	}
+	peer.ExpectType(packet.CONNECT)
+	out := mqtttest.Hex(t, hello)
+	if typ == packet.CONNACK {
+		out = nil
+	}
+	if typ == packet.SUBACK || typ == packet.UNSUBACK {
+		peer.SendBytes(out)
+		out = nil
+		peer.ExpectType(typ - 1)
+	}
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		// It ends early where the client closes early, which is what is looked for.
+		peer.TrySend(slices.Concat(out, probe, mqtttest.Hex(t, alive)))
+	}()
+	defer func() {
+		peer.Close()
+		<-written
+	}()
+	for {
+		f, err := peer.TryNext()
+		if err != nil {
+			return got
+		}
+		switch {
+		case f.Type() == packet.DISCONNECT && len(f.Body) > 0:
+			got.code = f.Body[0]
+		case f.Type() == packet.PUBACK && bytes.HasPrefix(f.Body, []byte{0xff, 0xff}):
+			got.alive = true
+			return got
+		}
+	}
+}
