@@ -41,6 +41,7 @@ type client struct {
 	maxPacket  int // Maximum Packet Size of the client
 	sess       *session
 	will       *will
+	auth       *exchange // nil without an Authentication Method
 	decoder    packet.PublishDecoder
 	ackDecoder packet.Ack
 	propBuf    []byte
@@ -61,12 +62,14 @@ type client struct {
 	// Only the sweeper uses them.
 	lastWrites, lastWriteAt int64
 	lastAcks, lastAckAt     int64
+	lastProgress            int64
 }
 
 func newClient(b *Broker, nc net.Conn) *client {
 	c := &client{nc: nc, started: b.now(), done: make(chan struct{}), wakeCh: make(chan struct{}, 1)}
 	c.b = b
 	c.seen.Store(c.started)
+	c.maxPacket = packet.MaxPacketSize
 	c.lastWriteAt, c.lastAckAt = c.started, c.started
 	return c
 }
@@ -164,6 +167,9 @@ func (c *client) batch() error {
 
 func (c *client) handle(f packet.Frame) error {
 	if c.sess == nil {
+		if c.auth != nil {
+			return c.onExchange(f)
+		}
 		return c.connect(f)
 	}
 	if f.Type() == packet.PUBLISH {
@@ -185,6 +191,8 @@ func (c *client) handle(f packet.Frame) error {
 		return nil
 	case packet.DISCONNECT:
 		return c.onDisconnect(f)
+	case packet.AUTH:
+		return c.onAuth(f)
 	}
 	// [MQTT-3.1.0-2] A second CONNECT is one of these.
 	return &closeError{packet.ReasonProtocolError, "unexpected " + f.Type().String()}

@@ -95,9 +95,12 @@ func (c *client) check(now int64) {
 		return
 	}
 	wc, stall := c.wire(), int64(cfg.StallTimeout)
-	writes := wc.Stats().Writes
-	if writes != c.lastWrites || wc.Idle() {
-		c.lastWrites, c.lastWriteAt = writes, now
+	// A packet that takes long to write moves as long as the client reads on.
+	st := wc.Stats()
+	moves := st.Writes == c.lastWrites && st.Progress != c.lastProgress
+	c.lastProgress = st.Progress
+	if moves || st.Writes != c.lastWrites || wc.Idle() {
+		c.lastWrites, c.lastWriteAt = st.Writes, now
 	} else if now-c.lastWriteAt > stall {
 		c.b.count.stalled.Add(1)
 		c.cut(errStalled)
@@ -107,7 +110,7 @@ func (c *client) check(now int64) {
 	if blocked {
 		stall *= 2 // it may be the fault of whom it waits for, who goes first
 	}
-	if acks != c.lastAcks || !waits {
+	if moves || acks != c.lastAcks || !waits { // it cannot acknowledge what has not come
 		c.lastAcks, c.lastAckAt = acks, now
 	} else if now-c.lastAckAt > stall {
 		c.b.count.stalled.Add(1)

@@ -112,15 +112,14 @@ func part(n int64, i, k int) int64 {
 // wait blocks until the publishers have ended. It reports true when nothing
 // moved for the drain time, and the iteration was given up.
 func (it *iteration) wait(ctx context.Context, publishers []*publisher) (stalled bool) {
-	drain := it.Load.Drain
-	tick := time.NewTicker(max(drain/20, time.Millisecond))
+	tick := time.NewTicker(max(it.Load.Drain/20, time.Millisecond))
 	defer tick.Stop()
-	moved, last := int64(-1), it.x.clock()
+	still := it.patience(it.x.clock())
 	cancelled := ctx.Done()
 	for {
 		select {
 		case <-it.done:
-			return false
+			return !it.written(still)
 		case <-cancelled:
 			cancelled = nil
 			it.halt(publishers)
@@ -131,11 +130,9 @@ func (it *iteration) wait(ctx context.Context, publishers []*publisher) (stalled
 			if it.expired(now) {
 				it.halt(publishers)
 			}
-			if m := all.sent + all.received + all.acked + nacked(publishers); m != moved {
-				moved, last = m, now
-			} else if it.awaited(ctx, now) {
-				last = now
-			} else if now-last >= int64(drain) {
+			if it.awaited(ctx, now) {
+				still.since = now
+			} else if still.over(now, all.sent+all.received+all.acked+nacked(publishers)) {
 				it.giveUp(publishers)
 				return true
 			}

@@ -100,19 +100,16 @@ func (s *session) conclude(m *member) {
 func (it *iteration) fill(ctx context.Context, publishers []*publisher) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	moved, last := int64(-1), it.x.clock()
+	still := it.patience(it.x.clock())
 	for range tick.C {
-		now, n := it.x.clock(), int64(0)
+		n := int64(0)
 		for _, p := range publishers {
 			if !p.dead.Load() {
 				n += p.answered()
 			}
 		}
-		switch {
-		case n >= it.Load.Messages, ctx.Err() != nil, now-last >= int64(it.Load.Drain), len(it.alive()) < len(publishers):
+		if n >= it.Load.Messages || ctx.Err() != nil || len(it.alive()) < len(publishers) || still.over(it.x.clock(), n) {
 			return
-		case n != moved:
-			moved, last = n, now
 		}
 	}
 }

@@ -238,6 +238,7 @@ const stillShare = 0.1
 // The last is on its own.
 func (w *windows) cut(last bool) {
 	now, all := w.x.clock(), w.totals(w.publishers)
+	w.move(now)
 	if w.stage == result.StageActual {
 		w.advance(now, all)
 	}

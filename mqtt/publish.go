@@ -118,6 +118,10 @@ func (c *Client) ended() error {
 // call it in BatchEnd for its own client.
 func (c *Client) Flush() error { return c.conn.Flush() }
 
+// Written reports whether everything that was published has been written, or
+// never will be, as the connection has ended.
+func (c *Client) Written() bool { return c.conn.Idle() || c.conn.Err() != nil }
+
 // Publish sends p and waits for what its QoS promises: written, PUBACK, or
 // PUBCOMP, whose reason code it returns. It waits for its turn when the window
 // or the out buffer is full. It is for single messages: a load uses PublishN.

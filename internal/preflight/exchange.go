@@ -77,7 +77,7 @@ func (r *route) exchange(c *mqtt.Client, p *load.Probe, in inbox) {
 
 // listen subscribes the probe to the topic that it is going to publish to.
 func (r *route) listen(c *mqtt.Client, topic string, qos byte) (granted byte, ok bool) {
-	ctx, cancel := r.patience()
+	ctx, cancel := r.patience(c, 0)
 	defer cancel()
 	codes, err := c.Subscribe(ctx, []packet.Subscription{{Filter: topic, QoS: qos}}, packet.Properties{})
 	if err != nil {
@@ -96,18 +96,40 @@ func (r *route) topQoS() (most byte) {
 	return most
 }
 
-// patience bounds one exchange as an iteration's drain does.
-func (r *route) patience() (context.Context, context.CancelFunc) {
+// patience bounds one exchange as an iteration's drain does: as long as bytes of a
+// message of so many move, it goes on.
+func (r *route) patience(c *mqtt.Client, size int) (context.Context, context.CancelFunc) {
 	d := r.lead().Load.Drain
 	if d <= 0 {
 		d = 5 * time.Second
 	}
-	return context.WithTimeoutCause(context.Background(), d, errSilence)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	start := c.Stats()
+	last := start.Progress + start.Partial
+	most := last + 2*int64(size)
+	go func() {
+		look := time.NewTicker(d)
+		defer look.Stop()
+		for {
+			select {
+			case <-look.C:
+			case <-ctx.Done():
+				return
+			}
+			st := c.Stats()
+			moved := st.Progress + st.Partial
+			if moved == last || moved > most {
+				cancel(errSilence)
+			}
+			last = moved
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // send publishes m and waits for what its QoS and shape promise.
 func (r *route) send(c *mqtt.Client, m *packet.Publish, in inbox, listening bool, what string) bool {
-	ctx, cancel := r.patience()
+	ctx, cancel := r.patience(c, len(m.Payload))
 	defer cancel()
 	start := time.Now()
 	code, err := c.Publish(ctx, m)

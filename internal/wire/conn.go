@@ -51,7 +51,7 @@ type Conn struct {
 	drain  func() // drainAll, bound once: `go c.drain()` then allocates nothing
 	onRoom func()
 
-	reads, writes, bytesIn, bytesOut, progress atomic.Int64
+	reads, writes, bytesIn, bytesOut, progress, partial atomic.Int64
 
 	mu       sync.Mutex
 	changed  sync.Cond // room, busy or err have changed
@@ -109,10 +109,14 @@ func (c *Conn) NetConn() net.Conn { return c.nc }
 // Fill reads once, blocking until bytes have come. The frames of the last Next
 // are gone with it.
 func (c *Conn) Fill() (int, error) {
+	begun := c.scan.Buffered() > 0
 	n, err := c.source.fill(c.scan)
 	if n > 0 {
 		c.reads.Add(1)
 		c.bytesIn.Add(int64(n))
+		if begun {
+			c.partial.Add(int64(n))
+		}
 		return n, nil
 	}
 	if cause := c.Err(); cause != nil {
@@ -358,10 +362,11 @@ func (c *Conn) Idle() bool {
 
 // Stats counts system calls and bytes of one connection. Reads and Writes are
 // batches: a TLS batch may be several records. Progress grows with the bytes of
-// a blocked write that the peer makes room for.
-type Stats struct{ Reads, Writes, BytesIn, BytesOut, Progress int64 }
+// a blocked write that the peer makes room for, and Partial with what is read
+// while a packet is unfinished: a packet that takes long moves them.
+type Stats struct{ Reads, Writes, BytesIn, BytesOut, Progress, Partial int64 }
 
 // Stats returns the counters so far.
 func (c *Conn) Stats() Stats {
-	return Stats{c.reads.Load(), c.writes.Load(), c.bytesIn.Load(), c.bytesOut.Load(), c.progress.Load()}
+	return Stats{c.reads.Load(), c.writes.Load(), c.bytesIn.Load(), c.bytesOut.Load(), c.progress.Load(), c.partial.Load()}
 }
