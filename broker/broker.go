@@ -5,7 +5,7 @@
 // table made with it shows the tool and not the broker.
 //
 // It is not a broker for production: state lives in memory only, and everybody
-// may connect, publish and subscribe.
+// who may connect may publish and subscribe.
 //
 // One goroutine per connection reads a batch, handles every packet of it in
 // place, appends what it causes to the out buffers of all connections
@@ -77,6 +77,16 @@ type Config struct {
 	// handshake and its CONNECT; default 10 s.
 	ConnectTimeout time.Duration
 
+	// Users are who may connect, by user name and password or, in MQTT 5, by
+	// SCRAM-SHA-256; nil lets everybody in, and knows no Authentication Method.
+	// [MQTT5 4.12]
+	Users *Users
+	// ServerReference, where not "", sends every MQTT 5 client to another server,
+	// with ServerReferenceCode: [packet.ReasonServerMoved], or by default
+	// [packet.ReasonUseAnotherServer]. [MQTT5 4.11]
+	ServerReference     string
+	ServerReferenceCode packet.ReasonCode
+
 	// Logf, when set, is told why connections were closed.
 	Logf func(format string, args ...any)
 }
@@ -100,6 +110,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.MaxRetainedBytes, 256<<20)
 	orDefault(&c.StallTimeout, 30*time.Second)
 	orDefault(&c.ConnectTimeout, 10*time.Second)
+	orDefault(&c.ServerReferenceCode, packet.ReasonUseAnotherServer)
 	if c.MaximumQoS == nil {
 		qos := byte(2)
 		c.MaximumQoS = &qos

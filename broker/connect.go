@@ -27,17 +27,36 @@ func (c *client) connect(f packet.Frame) error {
 	c.version, c.v5 = p.Version, p.Version == packet.V5
 	// [MQTT-2.1.3-1] From here on the flags have to be those of the version.
 	c.wc.Scanner().SetVersion(p.Version)
-	if code := c.b.admit(&p); code != packet.ReasonSuccess {
-		c.refuse(p.Version, code)
-		return errRefused
+	if m := p.Properties.MaximumPacketSize; c.v5 && m != nil {
+		c.maxPacket = min(c.maxPacket, int(*m))
 	}
+	code := c.b.admit(&p)
+	switch {
+	case code != packet.ReasonSuccess:
+		return c.turnAway(code)
+	case c.v5 && p.Properties.AuthMethod != nil:
+		return c.startExchange(&p)
+	}
+	if code = c.b.identify(&p); code != packet.ReasonSuccess {
+		return c.turnAway(code)
+	}
+	return c.accept(&p)
+}
+
+// turnAway refuses a CONNECT, and returns the end of its connection.
+func (c *client) turnAway(code packet.ReasonCode) error {
+	c.refuse(c.version, code)
+	return fmt.Errorf("%w: %s", errRefused, code)
+}
+
+// accept gives a client its session.
+func (c *client) accept(p *packet.Connect) error {
 	assigned := p.ClientID == ""
-	present, code := c.b.enter(c, &p)
+	present, code := c.b.enter(c, p)
 	if code != packet.ReasonSuccess {
-		c.refuse(p.Version, code)
-		return errRefused
+		return c.turnAway(code)
 	}
-	return c.start(&p, present, assigned)
+	return c.start(p, present, assigned)
 }
 
 // claimedVersion reads the protocol version of a CONNECT that may be malformed.
@@ -75,12 +94,19 @@ func (c *client) refuse(v packet.Version, code packet.ReasonCode) {
 		}
 	}
 	ack := packet.Connack{Code: code}
+	if c.b.refers(v) && code == c.b.cfg.ServerReferenceCode {
+		ack.Properties.ServerReference = &c.b.cfg.ServerReference
+	}
 	out := c.wc.Begin()
-	if with, err := ack.Append(out, v); err == nil {
+	// [MQTT-3.1.2-24]
+	if with, err := ack.Append(out, v); err == nil && len(with)-len(out) <= c.maxPacket {
 		out = with
 	}
 	c.wc.End(out)
 }
+
+// refers reports whether clients of version v are sent to another server.
+func (b *Broker) refers(v packet.Version) bool { return v == packet.V5 && b.cfg.ServerReference != "" }
 
 // admit checks a well-formed CONNECT against what the broker offers.
 func (b *Broker) admit(p *packet.Connect) packet.ReasonCode {
@@ -90,8 +116,8 @@ func (b *Broker) admit(p *packet.Connect) packet.ReasonCode {
 	// MQTT 3.1, section 3.1: more than 23 characters are answered with return code 2.
 	case p.Version == packet.V31 && utf8.RuneCountInString(p.ClientID) > 23:
 		return packet.ReasonClientIdentifierNotValid
-	case p.Version == packet.V5 && p.Properties.AuthMethod != nil:
-		return packet.ReasonBadAuthenticationMethod
+	case b.refers(p.Version):
+		return b.cfg.ServerReferenceCode // [MQTT5 4.11]
 	case p.Will != nil && p.Will.QoS > b.maxQoS:
 		return packet.ReasonQoSNotSupported
 	case p.Will != nil && p.Will.Retain && b.cfg.RetainUnavailable:
@@ -196,12 +222,8 @@ func (b *Broker) clientID(p *packet.Connect) string {
 // start answers CONNECT and opens the session for messages.
 func (c *client) start(p *packet.Connect, present, assigned bool) error {
 	c.will = newWill(p.Will, c.sess)
-	c.maxPacket = packet.MaxPacketSize
 	limit := c.b.cfg.MaxInflight
 	if c.v5 {
-		if m := p.Properties.MaximumPacketSize; m != nil {
-			c.maxPacket = min(c.maxPacket, int(*m))
-		}
 		if m := p.Properties.ReceiveMaximum; m != nil {
 			// [MQTT-3.3.4-9]
 			limit = min(limit, int(*m))
@@ -235,6 +257,10 @@ func (c *client) start(p *packet.Connect, present, assigned bool) error {
 // connackProperties tells an MQTT 5 client what differs from the defaults.
 func (c *client) connackProperties(p *packet.Connect, assigned bool) packet.Properties {
 	cfg, props := &c.b.cfg, packet.Properties{}
+	if c.auth != nil {
+		// [MQTT-4.12.0-5]
+		props.AuthMethod, props.AuthData = p.Properties.AuthMethod, c.auth.final
+	}
 	if assigned {
 		props.AssignedClientID = &c.sess.id
 	}
