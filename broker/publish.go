@@ -212,12 +212,12 @@ func (c *client) acknowledged(t packet.Type, id uint16, code packet.ReasonCode) 
 		c.ackWith(packet.PUBREL, id, packet.ReasonPacketIdentifierNotFound)
 	case slot == nil:
 		// Of an earlier connection, or nonsense: there is nothing to answer.
-	case t == packet.PUBACK && slot.state == awaitPuback,
-		t == packet.PUBCOMP && slot.state == awaitPubcomp,
+	case t == packet.PUBACK && slot.State == awaitPuback,
+		t == packet.PUBCOMP && slot.State == awaitPubcomp,
 		// [MQTT-4.3.3-3]
-		t == packet.PUBREC && slot.state == awaitPubrec && code.IsError():
+		t == packet.PUBREC && slot.State == awaitPubrec && code.IsError():
 		c.finish(slot)
-	case t == packet.PUBREC && slot.state != awaitPuback:
+	case t == packet.PUBREC && slot.State != awaitPuback:
 		c.onPubrec(id, slot)
 	default:
 		return &closeError{packet.ReasonProtocolError, t.String() + " does not answer what was sent"}
@@ -237,8 +237,8 @@ func isPlainAck(first byte) bool {
 // onPubrec goes on with the second half of a QoS 2 exchange.
 func (c *client) onPubrec(id uint16, slot *slot) {
 	s := c.sess
-	if slot.state == awaitPubrec {
-		slot.state = awaitPubcomp
+	if slot.State == awaitPubrec {
+		slot.State = awaitPubcomp
 		s.bytes -= s.win.released(id)
 		c.freed = c.freed || len(s.waiters) > 0
 	}

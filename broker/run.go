@@ -181,7 +181,7 @@ func (c *client) roomFor(t *target, qos byte) int {
 	if c.to == nil || !c.to.takesAsIs(c.v5, t) || s.keep || t.qos < qos || s.queue.len() > 0 {
 		return 0
 	}
-	room := min(s.win.quota, maxPacketIDs-s.win.used)
+	room := min(s.win.quota, maxPacketIDs-s.win.ids.Used())
 	if c.v5 {
 		// [MQTT-3.3.4-7]
 		room = min(room, int(c.b.cfg.ReceiveMaximum)-c.unsent-c.sess.inbound.open)

@@ -122,8 +122,8 @@ func (b *Broker) checkAccounts(t *testing.T, id string, used int) {
 			sum += d.cost
 		}
 	}
-	if sum != s.bytes || s.win.used != used {
-		t.Errorf("session is charged %d bytes and holds %d; %d identifiers in use, want %d", s.bytes, sum, s.win.used, used)
+	if sum != s.bytes || s.win.ids.Used() != used {
+		t.Errorf("session is charged %d bytes and holds %d; %d identifiers in use, want %d", s.bytes, sum, s.win.ids.Used(), used)
 	}
 }
 

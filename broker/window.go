@@ -1,9 +1,13 @@
 package broker
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/mqttload/mqttload/internal/wire"
+)
 
 // maxPacketIDs is how many packet identifiers there are: 0 is none.
-const maxPacketIDs = 65_535
+const maxPacketIDs = wire.MaxIDs
 
 // State of a packet identifier towards a subscriber.
 const (
@@ -12,98 +16,68 @@ const (
 	awaitPubcomp
 )
 
-type slot struct {
-	id    uint16 // 0: free
-	state byte
-}
+// slot is a packet identifier in use.
+type slot = wire.Slot[struct{}]
 
-// window holds the messages in flight towards one subscriber, in an array: the
-// identifiers walk 1..65535 and id lies in slot id mod len, so that giving and
-// freeing one costs no search and no allocation. An identifier whose slot is
-// taken is passed over.
+// window holds the messages in flight towards one subscriber.
 type window struct {
-	slots []slot     // the length is a power of two
-	kept  []delivery // beside slots, of sessions that outlive their connection
-	used  int        // slots taken
-	last  uint16     // identifier given last
+	ids   wire.IDs[struct{}]
+	kept  []delivery // by the low bits of the identifier; of sessions that outlive their connection
 	seq   uint64
 	quota int // how many more may be sent [MQTT5 4.9]
 	max   int // the quota at the start
 }
 
-const firstSlots = 32
-
 // open starts a connection: nothing is in flight on it yet.
 func (w *window) open(limit int) { w.quota, w.max = limit, limit }
 
-func (w *window) hasRoom() bool { return w.quota > 0 && w.used < maxPacketIDs }
+func (w *window) hasRoom() bool { return w.quota > 0 && w.ids.Used() < maxPacketIDs }
 
 // take gives an identifier. hasRoom must have said so.
 func (w *window) take(state byte) uint16 {
-	if 2*w.used >= len(w.slots) && len(w.slots) < 1<<16 {
-		w.grow()
-	}
-	mask := len(w.slots) - 1
-	for {
-		w.last++
-		if s := &w.slots[int(w.last)&mask]; w.last != 0 && s.id == 0 {
-			s.id, s.state = w.last, state
-			w.used++
-			w.quota--
-			return w.last
-		}
-	}
-}
-
-// grow doubles the array. Identifiers in different slots stay in different ones.
-func (w *window) grow() {
-	n := max(2*len(w.slots), firstSlots)
-	slots := make([]slot, n)
-	var kept []delivery
-	if w.kept != nil {
-		kept = make([]delivery, n)
-	}
-	for i, s := range w.slots {
-		if s.id == 0 {
-			continue
-		}
-		to := int(s.id) & (n - 1)
-		slots[to] = s
-		if kept != nil {
-			kept[to] = w.kept[i]
-		}
-	}
-	w.slots, w.kept = slots, kept
+	w.quota--
+	return w.ids.Take(state).ID
 }
 
 // keep remembers what identifier id carries.
 func (w *window) keep(id uint16, d delivery) {
-	if w.kept == nil {
-		w.kept = make([]delivery, len(w.slots))
+	if n := len(w.ids.Slots()); len(w.kept) < n {
+		old := w.kept
+		w.kept = make([]delivery, n)
+		for _, d := range old {
+			if d.id != 0 {
+				*w.place(d.id) = d
+			}
+		}
 	}
 	w.seq++
 	d.seq, d.id = w.seq, id
-	w.kept[int(id)&(len(w.slots)-1)] = d
+	*w.place(id) = d
 }
 
-// find returns the slot of id, or nil.
-func (w *window) find(id uint16) *slot {
-	if len(w.slots) == 0 {
+func (w *window) place(id uint16) *delivery { return &w.kept[int(id)&(len(w.kept)-1)] }
+
+// held returns what identifier id carries, or nil where that is not kept.
+func (w *window) held(id uint16) *delivery {
+	if w.kept == nil {
 		return nil
 	}
-	if s := &w.slots[int(id)&(len(w.slots)-1)]; s.id == id {
-		return s
+	if d := w.place(id); d.id == id {
+		return d
 	}
 	return nil
 }
 
+// find returns the slot of id, or nil.
+func (w *window) find(id uint16) *slot { return w.ids.Find(id) }
+
 // released drops the message of id, which has reached its receiver, and
 // returns the bytes to credit; the identifier stays taken until PUBCOMP.
 func (w *window) released(id uint16) (cost int) {
-	if w.kept == nil {
+	d := w.held(id)
+	if d == nil {
 		return 0
 	}
-	d := &w.kept[int(id)&(len(w.slots)-1)]
 	cost = d.cost
 	d.msg, d.ids, d.cost, d.pubrel = nil, nil, 0, true
 	return cost
@@ -111,13 +85,11 @@ func (w *window) released(id uint16) (cost int) {
 
 // free ends the exchange of id and returns the bytes to credit.
 func (w *window) free(s *slot) (cost int) {
-	if w.kept != nil {
-		d := &w.kept[int(s.id)&(len(w.slots)-1)]
+	if d := w.held(s.ID); d != nil {
 		cost = d.cost
 		*d = delivery{}
 	}
-	*s = slot{}
-	w.used--
+	w.ids.Free(s)
 	// [MQTT5 4.9] The quota never rises above what it was at the start.
 	w.quota = min(w.quota+1, w.max)
 	return cost

@@ -224,8 +224,8 @@ func TestPublishEveryQoS(t *testing.T) {
 		}
 		<-done
 	}
-	if c.win.taken != 0 {
-		t.Errorf("%d ids still in use", c.win.taken)
+	if c.win.ids.Used() != 0 {
+		t.Errorf("%d ids still in use", c.win.ids.Used())
 	}
 }
 

@@ -336,11 +336,10 @@ func (c *Client) settle() {
 // apply moves one packet id on. It reports false where the handler has nothing
 // to learn: a repeated PUBREC, or an id that is not in use.
 func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
-	i := c.win.find(a.PacketID)
+	at := c.win.find(a.PacketID)
 	state := uint8(idFree)
-	if i >= 0 {
-		state = c.win.state[i]
-		a.Stamp = c.win.stamp[i]
+	if at != nil {
+		state, a.Stamp = at.State, at.Value
 	}
 	switch {
 	// [MQTT-4.3.2-3, MQTT-4.3.3-3, MQTT-4.3.3-5] Until then the message is unacknowledged.
@@ -349,11 +348,11 @@ func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
 		t == packet.PUBCOMP && state == idRelease,
 		// [MQTT-4.3.3-4] A PUBREC of 0x80 or more ends the delivery; no PUBREL.
 		t == packet.PUBREC && state == idPublish2 && a.Code.IsError():
-		c.win.free(i)
+		c.win.free(at)
 		a.Done = true
 		return out, true
 	case t == packet.PUBREC && state == idPublish2:
-		c.win.state[i] = idRelease
+		at.State = idRelease
 		if c.session != nil {
 			c.session.released(a.PacketID)
 		}

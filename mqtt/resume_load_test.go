@@ -214,9 +214,9 @@ func turn(c *Client, tmpl *packet.Template, n int) {
 		k, _ := c.PublishN(tmpl, min(n-done, 100), 0, nil)
 		done += k
 		out := c.conn.Begin()
-		for i, state := range c.win.state {
-			if state != idFree {
-				c.win.free(i)
+		for i, at := range c.win.ids.Slots() {
+			if at.State != idFree {
+				c.win.free(&c.win.ids.Slots()[i])
 			}
 		}
 		c.conn.End(out[:0])

@@ -166,11 +166,7 @@ func (c *Client) detach() {
 	c.closing = true
 	if a != nil {
 		// A SUBSCRIBE without an answer is not part of the session.
-		for i, state := range c.win.state {
-			if state == idControl {
-				c.win.free(i)
-			}
-		}
+		c.win.dropControl()
 		// [MQTT-3.1.2-23]
 		a.win, a.in2, a.plain = c.win, c.inbound2, nil
 		a.busy, a.user = false, nil
@@ -182,7 +178,7 @@ func (c *Client) detach() {
 func (s *Session) discard() []int64 {
 	var stamps []int64
 	for _, id := range s.inFlight(&s.win) {
-		stamps = append(stamps, s.win.stamp[s.win.find(id)])
+		stamps = append(stamps, s.win.find(id).Value)
 	}
 	s.win, s.in2 = window{}, idSet{}
 	return stamps
@@ -191,11 +187,11 @@ func (s *Session) discard() []int64 {
 // inFlight returns the ids of w in the order in which their PUBLISH or PUBREL
 // was first sent.
 func (s *Session) inFlight(w *window) []uint16 {
-	s.fit(len(w.id))
+	s.fit(len(w.ids.Slots()))
 	var ids []uint16
-	for i, state := range w.state {
-		if state != idFree && state != idControl {
-			ids = append(ids, w.id[i])
+	for _, at := range w.ids.Slots() {
+		if at.State != idFree && at.State != idControl {
+			ids = append(ids, at.ID)
 		}
 	}
 	// [MQTT-4.6.0-1, MQTT-4.6.0-4]
@@ -224,7 +220,7 @@ func (s *Session) fit(slots int) {
 // nothing else. The lock of c.conn.Begin is held.
 func (c *Client) keep(t *packet.Template, packets []byte) {
 	s := c.session
-	s.fit(len(c.win.id))
+	s.fit(len(c.win.ids.Slots()))
 	plain := s.plain[t]
 	for n := t.Size(); len(packets) >= n; packets = packets[n:] {
 		p := packets[:n]
@@ -277,12 +273,12 @@ func publishID(p []byte) uint16 {
 // [MQTT-4.4.0-1] It begins in Connect: that, and nothing else, makes a client resend.
 func (c *Client) resend(out []byte) []byte {
 	a := c.session
-	a.pending = slices.DeleteFunc(a.pending, func(id uint16) bool { return c.win.find(id) < 0 })
+	a.pending = slices.DeleteFunc(a.pending, func(id uint16) bool { return c.win.find(id) == nil })
 	for len(a.pending) > 0 && c.win.used-len(a.pending) < c.win.limit && c.conn.Room(out) > 0 {
 		id := a.pending[0]
 		a.pending = a.pending[1:]
 		// [MQTT-4.3.3-6] After PUBREC the PUBREL goes again, never the PUBLISH.
-		if c.win.state[c.win.find(id)] == idRelease {
+		if c.win.find(id).State == idRelease {
 			out = packet.AppendAck(out, packet.PUBREL, id)
 			continue
 		}

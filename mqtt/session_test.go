@@ -337,10 +337,13 @@ func TestSessionIDs(t *testing.T) {
 		t.Error("published on a connection that has ended")
 	}
 	c, peer = start(t, cfg, resumed311)
-	if c.win.taken != 1 || cfg.Session.InFlight() != 1 {
-		t.Errorf("%d ids taken, %d in flight, want 1 and 1", c.win.taken, cfg.Session.InFlight())
+	if c.win.ids.Used() != 1 || cfg.Session.InFlight() != 1 {
+		t.Errorf("%d ids taken, %d in flight, want 1 and 1", c.win.ids.Used(), cfg.Session.InFlight())
 	}
-	c.win.last = 65534
+	for id := uint16(0); id != 65534; {
+		id = c.win.take(idPublish1, 0)
+		c.win.free(c.win.find(id))
+	}
 	publish(t, c, 1, 2, 0)
 	for _, want := range []string{"3a 07 0001 61 0001 6869", "32 07 0001 61 ffff 6869", "32 07 0001 61 0002 6869"} {
 		peer.Expect(want)

@@ -137,10 +137,10 @@ func (c *Client) answer(t packet.Type, id uint16, codes []packet.ReasonCode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := c.conn.Begin()
-	i := c.win.find(id)
-	known := i >= 0 && c.win.state[i] == idControl && c.win.stamp[i] == int64(t)
+	at := c.win.find(id)
+	known := at != nil && at.State == idControl && at.Value == int64(t)
 	if known {
-		c.win.free(i)
+		c.win.free(at)
 	}
 	c.conn.End(out)
 	if !known {

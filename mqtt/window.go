@@ -1,5 +1,7 @@
 package mqtt
 
+import "github.com/mqttload/mqttload/internal/wire"
+
 // States of a packet id that this side has in use.
 const (
 	idFree     = iota
@@ -9,80 +11,49 @@ const (
 	idControl  // SUBSCRIBE or UNSUBSCRIBE sent, its acknowledgement awaited
 )
 
-// window is the set of packet ids in use and the send quota. Ids walk 1..65535
-// and wrap; the slot of an id is its low bits, so that look-up is an index and
-// an id whose slot is taken is skipped. Two ids in use never share a slot, so
-// doubling the table never makes any collide. It starts small: an idle client
-// holds a few bytes.
+// slot is a packet id in use and the stamp of its message.
+type slot = wire.Slot[int64]
+
+// window is the set of packet ids in use and the send quota.
 type window struct {
 	limit int // most PUBLISH packets in flight: min(asked, Receive Maximum)
 	used  int // PUBLISH packets in flight
-	taken int // ids in use, SUBSCRIBE and UNSUBSCRIBE included
-	last  uint16
-	id    []uint16
-	state []uint8
-	stamp []int64
+	ids   wire.IDs[int64]
 }
-
-const maxSlots = 1 << 16
 
 // full reports whether the send quota is used up. [MQTT-4.9.0-2]
 func (w *window) full() bool { return w.used >= w.limit }
 
 // take reserves the next free id; 0 means that all are in use.
 func (w *window) take(state uint8, stamp int64) uint16 {
-	if 2*w.taken >= len(w.id) && len(w.id) < maxSlots {
-		w.grow()
+	at := w.ids.Take(state)
+	if at == nil {
+		return 0
 	}
-	mask := uint16(len(w.id) - 1)
-	for range len(w.id) + 1 {
-		w.last++
-		// [MQTT-2.2.1-3] A packet id is non-zero and not in use.
-		if w.last == 0 {
-			w.last = 1
-		}
-		i := w.last & mask
-		if w.state[i] == idFree {
-			w.id[i], w.state[i], w.stamp[i] = w.last, state, stamp
-			w.taken++
-			if state != idControl {
-				w.used++
-			}
-			return w.last
-		}
+	at.Value = stamp
+	if state != idControl {
+		w.used++
 	}
-	return 0
+	return at.ID
 }
 
-// find returns the slot of an id in use, or -1.
-func (w *window) find(id uint16) int {
-	if len(w.id) == 0 {
-		return -1
-	}
-	i := int(id) & (len(w.id) - 1)
-	if w.state[i] == idFree || w.id[i] != id {
-		return -1
-	}
-	return i
-}
+// find returns the slot of an id in use, or nil.
+func (w *window) find(id uint16) *slot { return w.ids.Find(id) }
 
-// free ends the use of slot i's id.
-func (w *window) free(i int) {
-	if w.state[i] != idControl {
+// free ends the use of an id.
+func (w *window) free(at *slot) {
+	if at.State != idControl {
 		w.used--
 	}
-	w.taken--
-	w.state[i] = idFree
+	w.ids.Free(at)
 }
 
-func (w *window) grow() {
-	old := *w
-	n := max(8, 2*len(old.id))
-	w.id, w.state, w.stamp = make([]uint16, n), make([]uint8, n), make([]int64, n)
-	for i, s := range old.state {
-		if s != idFree {
-			j := int(old.id[i]) & (n - 1)
-			w.id[j], w.state[j], w.stamp[j] = old.id[i], s, old.stamp[i]
+// dropControl ends the use of all ids of requests.
+func (w *window) dropControl() {
+	slots := w.ids.Slots()
+	for i := range slots {
+		if slots[i].State == idControl {
+			w.free(&slots[i])
 		}
 	}
 }
