@@ -31,7 +31,7 @@ type vector struct {
 	Msgs    [][]any `json:"msgs"`
 }
 
-func readVectors(t *testing.T) (out []vector) {
+func readVectors(t testing.TB) (out []vector) {
 	f, err := os.Open(vectorFile)
 	if err != nil {
 		t.Skipf("no conformance vectors here: %v", err)
