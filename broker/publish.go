@@ -146,7 +146,7 @@ func (c *client) route1(r *route) error {
 	}
 	c.publish(r)
 	// [MQTT-4.3.2-4]
-	c.ack(packet.PUBACK, c.pub.PacketID)
+	c.ackWith(packet.PUBACK, c.pub.PacketID, c.outcome())
 	c.unsent++
 	return nil
 }
@@ -166,6 +166,15 @@ func (c *client) route2(r *route) error {
 	// [MQTT-4.3.3-8] [MQTT-4.3.3-10]
 	c.ack(packet.PUBREC, c.pub.PacketID)
 	return nil
+}
+
+// outcome says of the message published last whether it was for anybody.
+// [MQTT5 table 3-4]
+func (c *client) outcome() packet.ReasonCode {
+	if len(c.route.targets)+len(c.route.shares) == 0 {
+		return packet.ReasonNoMatchingSubscribers
+	}
+	return packet.ReasonSuccess
 }
 
 // takeQuota checks the client against our Receive Maximum: what it has sent

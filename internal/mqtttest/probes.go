@@ -402,3 +402,62 @@ func ConnectFlagProbes(v byte) (list []Probe) {
 	}
 	return list
 }
+
+// ForeignProperty tells whether the first property of a client's MQTT 5 packet
+// that is not one of table 2-4 for that packet is a property of another one.
+func ForeignProperty(packet []byte) bool {
+	body := packet[2:]
+	text := func() string { return string(body[:2+int(body[0])<<8+int(body[1])]) }
+	letter, at := "", 0
+	switch packet[0] >> 4 {
+	case 1:
+		letter, at = "C", 10
+	case 3:
+		letter, at = "P", len(text())+2
+	case 4, 5, 6, 7:
+		letter, at = string("ARLK"[packet[0]>>4-4]), 3
+	case 14:
+		letter, at = "D", 1
+	default:
+		return false
+	}
+	if at >= len(body) {
+		return false
+	}
+	props, rest := body[at+1:at+1+int(body[at])], body[at+1+int(body[at]):]
+	if letter == "C" && len(props) == 0 && body[7]&4 != 0 {
+		at = 2 + int(rest[1])
+		props, letter = rest[at+1:at+1+int(rest[at])], "W"
+	}
+	for len(props) > 0 {
+		i := slices.IndexFunc(table24(), func(p property5) bool { return p.id == props[0] })
+		if i < 0 {
+			return false
+		}
+		p := table24()[i]
+		if !strings.Contains(p.where, letter) {
+			return true
+		}
+		props = props[1+p.size(props[1:]):]
+	}
+	return false
+}
+
+// size is how long the value of p is at the start of b.
+func (p property5) size(b []byte) int {
+	text := func(b []byte) int { return 2 + int(b[0])<<8 + int(b[1]) }
+	switch p.kind {
+	case "bool":
+		return 1
+	case "two":
+		return 2
+	case "four":
+		return 4
+	case "varint":
+		return slices.IndexFunc(b, func(c byte) bool { return c < 0x80 }) + 1
+	case "pair":
+		n := text(b)
+		return n + text(b[n:])
+	}
+	return text(b)
+}
