@@ -38,6 +38,7 @@ type caseRun struct {
 	longestPause int64 // of garbage collection, ns
 	missed       span
 	outages      outages
+	referred     map[string]int64 // connections by the way that references have led them; under session.mu
 	interrupted  bool
 	warning      sync.Mutex // guards warnings
 	warnings     []result.Warning
@@ -197,6 +198,9 @@ func (c *caseRun) result() *result.Case {
 	}
 	if w := c.outages.warning(&c.clients, c.start); w.Code != "" {
 		r.Warnings = append(r.Warnings, w)
+	}
+	if len(c.referred) > 0 {
+		r.Warnings = append(r.Warnings, referralWarning(c.referred))
 	}
 	if w := c.slowClients(); w.Code != "" {
 		r.Warnings = append(r.Warnings, w)

@@ -40,9 +40,15 @@ type Dialer struct {
 	Source string // local address, "" for any
 	Legs   Legs
 
-	routes *Routes
-	conf   *tls.Config // nil for TCP
-	err    error
+	routes   *Routes
+	number   int         // of the client, from 0
+	identity *identity   // of a credentials file; nil without
+	conf     *tls.Config // nil for TCP
+	err      error
+
+	// mu guards URL and way where others than the one who dials look at them.
+	mu  sync.Mutex
+	way []string // the servers that have referred the client since it was connected last
 }
 
 // Dialer returns the way to the broker for the i-th client, from 0. Targets
@@ -51,14 +57,23 @@ type Dialer struct {
 // ports of its own.
 func (r *Routes) Dialer(i int) *Dialer {
 	urls, sources := r.c.Target.URLs, r.c.Target.SourceIPs
-	d := &Dialer{routes: r, URL: urls[i%len(urls)]}
+	d := &Dialer{routes: r, number: i, URL: urls[i%len(urls)]}
 	if len(sources) > 0 {
 		d.Source = sources[i/len(urls)%len(sources)]
 	}
-	if r.c.Transport == scenarios.TLS || d.URL.TLS() {
-		d.conf, d.err = r.tlsConfig(d.URL.Host)
-	}
+	d.err = d.secure()
 	return d
+}
+
+// secure gives d the TLS configuration of its host, where it is to have one.
+func (d *Dialer) secure() (err error) {
+	if d.routes.c.Transport != scenarios.TLS && !d.URL.TLS() {
+		return nil
+	}
+	if d.conf, err = d.routes.tlsConfig(d.URL.Host); err != nil || d.identity == nil {
+		return err
+	}
+	return d.identity.identify(d)
 }
 
 // tlsConfig reads the certificates once per case and host.

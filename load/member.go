@@ -15,6 +15,7 @@ type member struct {
 	shard   *shard
 	dialer  *Dialer
 	client  atomic.Pointer[mqtt.Client] // the present connection, or the last one; nil before the first
+	scram   *mqtt.SCRAM                 // proves the password; nil where it is sent
 	link    *mqtt.Link                  // makes lost connections again; nil where they are not
 	pub     *publisher                  // nil unless it publishes
 	sub     *inbox                      // nil unless it subscribes

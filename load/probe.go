@@ -45,11 +45,12 @@ func (p *Probe) Connect(ctx context.Context, nc net.Conn, h mqtt.Handler) (clien
 		}
 		return p.Dial(ctx)
 	}
-	err = insist(ctx, func() (err error) {
+	once := func() (err error) {
 		client, err = mqtt.Connect(ctx, cfg)
-		return err
-	}, func(error) {})
-	return client, p.fault(err)
+		return p.fault(err)
+	}
+	err = insist(ctx, func() error { return p.follow(once) }, func(error) {})
+	return client, err
 }
 
 // Topic returns the first topic of a case.

@@ -48,14 +48,15 @@ func ramp(ctx context.Context, n, parallel int, rate float64, do func(i int)) {
 // connect makes one client's connection. A broker that is busy, or limits the
 // rate, is asked again for as long as ctx allows.
 func (s *session) connect(ctx context.Context, m *member, cfg mqtt.Config) (client *mqtt.Client, err error) {
-	err = insist(ctx, func() (err error) {
+	once := func() (err error) {
 		if m.returns() {
 			client, err = s.link(ctx, m, cfg)
 		} else if client, err = mqtt.Connect(ctx, cfg); err == nil {
 			m.client.Store(client)
 		}
 		return m.dialer.fault(err)
-	}, func(err error) {
+	}
+	err = insist(ctx, func() error { return m.dialer.follow(once) }, func(err error) {
 		s.errs.add(kindOf(err), reasonOf(err)+": tried again", err.Error())
 	})
 	return client, err

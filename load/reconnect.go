@@ -60,6 +60,7 @@ func (s *session) link(ctx context.Context, m *member, cfg mqtt.Config) (*mqtt.C
 	}
 	l, err := mqtt.Open(ctx, mqtt.LinkConfig{
 		Config: cfg, Reconnect: true, ConnectTimeout: connectTimeout(s.Case), GiveUp: outageLimit,
+		Refer: m.dialer.byReference(),
 	})
 	if err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ type legs struct {
 	e2e, service, lag, ack, pubrec leg
 	dns, connect                   leg
 	handshake, resumed             leg
-	connack, suback                leg
+	connack, suback, reauth        leg
 }
 
 // drain moves what the shards hold into l.
@@ -145,6 +145,6 @@ func (l *legs) latency() result.Latency {
 	return result.Latency{
 		EndToEnd: l.e2e.result(), Service: l.service.result(), SendLag: l.lag.result(), Ack: l.ack.result(), Pubrec: l.pubrec.result(),
 		DNS: l.dns.result(), Connect: l.connect.result(), TLSHandshake: l.handshake.result(), TLSResumed: l.resumed.result(),
-		Connack: l.connack.result(), Subscribe: l.suback.result(),
+		Connack: l.connack.result(), Subscribe: l.suback.result(), Reauth: l.reauth.result(),
 	}
 }

@@ -32,6 +32,7 @@ type session struct {
 	credentials credentials
 	open        *openLoop   // nil in a closed loop
 	churn       *churn      // nil where clients stay
+	reauth      *reauth     // nil where nobody authenticates again
 	closing     atomic.Bool // connections end because this side wants them to
 
 	mu        sync.Mutex     // guards what connecting and losing connections count
@@ -57,6 +58,7 @@ func openSession(ctx context.Context, c *caseRun) (*session, error) {
 		s.close()
 		return nil, err
 	}
+	s.startReauth()
 	if ready := s.x.cfg.Ready; ready != nil {
 		ready(s.Case, int(s.connected.Load()))
 	}
@@ -123,7 +125,8 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 	defer cancel()
 	d := s.routes.Dialer(i)
 	if s.credentials != nil {
-		if err := s.credentials[i].identify(d); err != nil {
+		d.identity = &s.credentials[i]
+		if err := d.identity.identify(d); err != nil {
 			return err
 		}
 	}
@@ -173,6 +176,7 @@ func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
 	if s.credentials != nil {
 		s.credentials[i].fill(&cfg)
 	}
+	s.authenticate(&cfg, m, d)
 	if s.Load.Shape == scenarios.Offline && m != nil && m.sub != nil {
 		m.persist(&cfg)
 	}
@@ -275,6 +279,12 @@ func (s *session) learn(c *mqtt.Client, d *Dialer) {
 	if first && s.x.cfg.Observer != nil {
 		s.x.cfg.Observer.Connected(s.describe(c, d))
 	}
+	if way := d.arrived(); way != "" {
+		if s.referred == nil {
+			s.referred = make(map[string]int64)
+		}
+		s.referred[way]++
+	}
 }
 
 // granted is the window in force: the Receive Maximum bounds what is in flight
@@ -288,7 +298,8 @@ func (s *session) granted(c *mqtt.Client) int {
 
 func (s *session) describe(c *mqtt.Client, d *Dialer) result.Target {
 	p := &c.Connack().Properties
-	t := result.Target{URL: d.URL.String(), Embedded: s.x.cfg.Embedded, Connack: &result.Connack{
+	url, way := d.where()
+	t := result.Target{URL: url, ReferredBy: way, Embedded: s.x.cfg.Embedded, Connack: &result.Connack{
 		SessionPresent: c.Connack().SessionPresent, ReceiveMaximum: p.ReceiveMaximum, MaximumQoS: p.MaximumQoS,
 		MaximumPacketSize: p.MaximumPacketSize, ServerKeepAlive: p.ServerKeepAlive,
 		TopicAliasMaximum: p.TopicAliasMaximum, AssignedClientID: p.AssignedClientID,
@@ -348,6 +359,7 @@ func (s *session) clearRetained() {
 
 // close disconnects everybody.
 func (s *session) close() {
+	s.reauth.end()
 	s.awaitLost()
 	s.closing.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)

@@ -84,7 +84,7 @@ func TestEveryMetricHasAValue(t *testing.T) {
 	h := &Histogram{Count: 1}
 	f := 1.0
 	c := &Case{
-		Latency: Latency{h, h, h, h, h, h, h, h, h, h, h, h},
+		Latency: Latency{h, h, h, h, h, h, h, h, h, h, h, h, h},
 		Summary: Summary{1, &f, &f, &f, &f, &f, &f, &f, &f, &f, &f},
 		Ceiling: &Ceiling{}, Offered: &Offered{Achieved: &f}, Losses: &Losses{},
 	}

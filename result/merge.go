@@ -333,7 +333,7 @@ func latencyOf(legs []NamedHistogram) Latency {
 	return Latency{
 		EndToEnd: at(0), Service: at(1), SendLag: at(2), Ack: at(3), Pubrec: at(4),
 		Connect: at(5), TLSHandshake: at(6), Connack: at(7), Subscribe: at(8), DNS: at(9),
-		TLSResumed: at(10), Reconnect: at(11),
+		TLSResumed: at(10), Reconnect: at(11), Reauth: at(12),
 	}
 }
 

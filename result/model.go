@@ -66,6 +66,9 @@ type Target struct {
 	Embedded bool     `json:"embedded"`
 	TLS      *TLS     `json:"tls"`
 	Connack  *Connack `json:"connack"`
+	// ReferredBy are the brokers whose Server References led the first client to
+	// URL, the one it was given first; absent where it went there by itself.
+	ReferredBy []string `json:"referred_by,omitempty"`
 }
 
 // TLS is what the first connection negotiated.
@@ -196,6 +199,9 @@ type Latency struct {
 	// Reconnect is how long connections were away that came back: from the loss
 	// to the CONNACK.
 	Reconnect *Histogram `json:"reconnect"`
+	// Reauth are authentications on living connections, from AUTH to the one with
+	// success. Nil in reports of earlier versions.
+	Reauth *Histogram `json:"reauth"`
 }
 
 // Histogram summarises a latency histogram and carries it whole: HDR is the
@@ -254,7 +260,7 @@ type Clients struct {
 
 // Error is one class of fault, aggregated over clients.
 type Error struct {
-	Kind    string `json:"kind"` // "connect", "connack", "subscribe", "disconnect", "protocol", "publish", "timeout"
+	Kind    string `json:"kind"` // "connect", "connack", "subscribe", "reauth", "disconnect", "protocol", "publish", "timeout"
 	Reason  string `json:"reason"`
 	Count   int64  `json:"count"`
 	Example string `json:"example"`

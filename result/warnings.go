@@ -283,6 +283,6 @@ func (l Latency) All() []NamedHistogram {
 		{"end_to_end", l.EndToEnd}, {"service", l.Service}, {"send_lag", l.SendLag}, {"ack", l.Ack},
 		{"pubrec", l.Pubrec}, {"connect", l.Connect}, {"tls_handshake", l.TLSHandshake},
 		{"connack", l.Connack}, {"subscribe", l.Subscribe},
-		{"dns", l.DNS}, {"tls_resumed", l.TLSResumed}, {"reconnect", l.Reconnect},
+		{"dns", l.DNS}, {"tls_resumed", l.TLSResumed}, {"reconnect", l.Reconnect}, {"reauth", l.Reauth},
 	}
 }

@@ -1,0 +1,115 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mqttload/mqttload/mqtt"
+)
+
+// authenticate has cfg prove its password where it would have sent it. The user
+// name stays in CONNECT: brokers know a client by it before the exchange is
+// over. What the member has derived from its password once, it keeps.
+func (s *session) authenticate(cfg *mqtt.Config, m *member, d *Dialer) {
+	if s.Clients.AuthMethod == "" {
+		return
+	}
+	var scram *mqtt.SCRAM
+	if m != nil {
+		scram = m.scram
+	}
+	if scram == nil {
+		var err error
+		if scram, err = mqtt.NewSCRAM(cfg.Username, string(cfg.Password)); err != nil {
+			d.err = err
+			return
+		}
+	}
+	if m != nil {
+		m.scram = scram
+	}
+	cfg.Auth, cfg.HasPassword, cfg.Password = scram, false, nil
+}
+
+// reauth has every client authenticate again once in an interval, spread evenly
+// over it: one goroutine for all of them, and no timer for each.
+type reauth struct {
+	*session
+	start      time.Time
+	stop, done chan struct{}
+}
+
+// startReauth begins with it, if that is asked for.
+func (s *session) startReauth() {
+	if s.Clients.ReauthInterval == 0 || len(s.members) == 0 {
+		return
+	}
+	s.reauth = &reauth{session: s, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	go s.reauth.run()
+}
+
+// end begins no more of it.
+func (r *reauth) end() {
+	if r == nil {
+		return
+	}
+	close(r.stop)
+	<-r.done
+}
+
+func (r *reauth) run() {
+	defer close(r.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for k := 0; ; k++ {
+		timer.Reset(time.Until(r.due(k)))
+		select {
+		case <-timer.C:
+			r.again(r.members[k%len(r.members)])
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// due is when the k-th authentication is: a function of k, whatever the ones
+// before it have taken.
+func (r *reauth) due(k int) time.Time {
+	n, every := len(r.members), r.Clients.ReauthInterval
+	part := time.Duration(float64(every) * float64(k%n+1) / float64(n))
+	return r.start.Add(time.Duration(k/n)*every + part)
+}
+
+// again has a member authenticate, if it is connected.
+func (r *reauth) again(m *member) {
+	c := m.client.Load()
+	if c == nil || c.Err() != nil || m.leaving.Load() {
+		return
+	}
+	r.session.again.Go(func() {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), connectTimeout(r.Case), errReauthTimeout)
+		defer cancel()
+		start := time.Now()
+		err := c.Reauthenticate(ctx)
+		r.authenticated(time.Since(start), err)
+	})
+}
+
+// authenticated counts one that is over. What this side has ended for another
+// reason has not failed.
+func (r *reauth) authenticated(took time.Duration, err error) {
+	switch {
+	case err == nil:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.legs.reauth.record(int64(took), 1)
+	case r.closing.Load(), errors.Is(err, mqtt.ErrClosed):
+	case errors.Is(err, mqtt.ErrAuthenticating):
+		r.errs.add("reauth", "left out: the one before was under way when it was due", err.Error())
+	default:
+		r.errs.add("reauth", mqtt.EndOf(err), err.Error())
+	}
+}
+
+var errReauthTimeout = errors.New("no answer within the connect timeout")

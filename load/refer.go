@@ -1,0 +1,118 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// maxReferences bounds how many servers in a row may refer a client to another one.
+const maxReferences = 5
+
+// A referralError is a reference of the broker that is not followed.
+type referralError struct {
+	way []string // the servers that have referred the client, in their order
+	err error
+}
+
+func (e *referralError) Error() string {
+	return fmt.Sprintf("%v (referred by %s)", e.err, strings.Join(e.way, ", then by "))
+}
+func (e *referralError) Unwrap() error { return e.err }
+
+// follow calls connect, and again at the server to which its refusal refers.
+// [MQTT5 4.11]
+func (d *Dialer) follow(connect func() error) error {
+	for {
+		err := connect()
+		var refused *mqtt.RefusedError
+		if !d.routes.c.Target.FollowServerReference || !errors.As(err, &refused) || refused.ServerReference == "" {
+			return err
+		}
+		if err := d.refer(refused.ServerReference); err != nil {
+			return d.fault(err)
+		}
+	}
+}
+
+// refer turns d to a server of a reference, by the client's number where there
+// are several. Whoever has referred the client since it was connected last is
+// not gone to again.
+func (d *Dialer) refer(reference string) error {
+	from := d.URL
+	if d.conf != nil {
+		from.Scheme = "mqtts" // whatever was written: the transport is TLS
+	}
+	way := append(slices.Clip(d.way), d.URL.String())
+	list, err := scenarios.ParseReferences(reference, from)
+	if err != nil {
+		return &referralError{way, err}
+	}
+	to := list[d.number%len(list)]
+	switch {
+	case slices.Contains(way, to.String()):
+		return &referralError{way, fmt.Errorf("the brokers refer to each other: the last to %s again", to)}
+	case len(way) > maxReferences:
+		return &referralError{way, fmt.Errorf("%d brokers in a row refer to another one, the last to %s", len(way), to)}
+	}
+	d.mu.Lock()
+	d.URL, d.way = to, way
+	d.mu.Unlock()
+	return d.secure()
+}
+
+// byReference is what a link follows references by; nil follows none.
+func (d *Dialer) byReference() func(string) (mqtt.Dialer, error) {
+	if !d.routes.c.Target.FollowServerReference {
+		return nil
+	}
+	return func(reference string) (mqtt.Dialer, error) { return d.Dial, d.refer(reference) }
+}
+
+// arrived returns the way that the connection has taken, with its end, "" for
+// one that stands where the client was already. A later reference may lead back.
+func (d *Dialer) arrived() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.way == nil {
+		return ""
+	}
+	way := strings.Join(append(d.way, d.URL.String()), " to ")
+	d.way = nil
+	return way
+}
+
+// where returns the server, and who has referred the client to it.
+func (d *Dialer) where() (url string, way []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.URL.String(), d.way
+}
+
+// referralWarning counts the connections by the way that they have taken.
+func referralWarning(ways map[string]int64) result.Warning {
+	const few = 3
+	var parts []string
+	names := slices.SortedFunc(maps.Keys(ways), func(a, b string) int {
+		if ways[a] != ways[b] {
+			return int(ways[b] - ways[a])
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names[:min(few, len(names))] {
+		parts = append(parts, fmt.Sprintf("%s from %s", result.FormatInt(ways[name]), name))
+	}
+	if n := len(names) - few; n > 0 {
+		parts = append(parts, fmt.Sprintf("and by %d other ways", n))
+	}
+	return result.Warning{
+		Code: "referred", Message: "brokers have sent connections elsewhere: " + strings.Join(parts, ", "),
+		Hint: "the numbers are of where they ended up: give that as the target to save the way",
+	}
+}
