@@ -33,7 +33,8 @@ var precedence = []int{exitUsage, exitInterrupted, exitUnreachable, exitIncomple
 
 const exitCodesHelp = `Exit codes:
   0    ok
-  1    internal error, or a report that could not be written
+  1    internal error, or a report that could not be written; calibrate: a
+       known answer that came out wrong
   2    usage or configuration; nothing was sent
   3    target unreachable or refused; nothing was measured
   4    run incomplete: clients lost, messages unsent, a case failed, or with

@@ -43,7 +43,7 @@ func (a *app) help(c *cobra.Command, _ []string) {
 	if c.Name() == "run" {
 		b.WriteString("\n" + runHelpTail)
 	}
-	if slices.Contains([]string{"mqttload", "run", "conn", "pub", "sub", "compare-reports", "audit", "check"}, c.Name()) {
+	if slices.Contains([]string{"mqttload", "run", "conn", "pub", "sub", "compare-reports", "audit", "check", "calibrate"}, c.Name()) {
 		b.WriteString("\n" + exitCodesHelp)
 	}
 	_, _ = io.WriteString(c.OutOrStdout(), b.String())

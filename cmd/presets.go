@@ -144,13 +144,15 @@ func (s settings) giveDefault(name, value string) {
 
 // clients is the number of them, as a text that package scenarios judges.
 func (s settings) clients(bad *faults) (string, setting) {
-	if one, ok := s["clients"]; ok {
-		if one.value() == "0" {
-			bad.usage("", "%s 0: there must be at least one", one.place)
-		}
-		return one.value(), one
+	one, ok := s["clients"]
+	switch {
+	case !ok:
+		return "1", setting{source: fromFlag, place: "--clients"}
+	case one.value() == "0":
+		bad.usage("", "%s 0: there must be at least one", one.place)
+		return "1", one // so that this is the one error
 	}
-	return "1", setting{source: fromFlag, place: "--clients"}
+	return one.value(), one
 }
 
 func openConn(_ []string, s settings, bad *faults) *scenarios.Scenario {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"github.com/mqttload/mqttload/result"
 )
@@ -118,17 +119,26 @@ func (t *Table) addLatency(cases []result.Case) {
 		return
 	}
 	unit := unitOf(p50)
+	what, many, one := "End-to-end latency", "messages", "message"
+	if turns(cases) {
+		what, many, one = "Time to connect, subscribe and disconnect", "turns", "turn"
+	}
 	for _, l := range []struct {
 		name, legend string
 		vs           []*float64
 	}{
-		{"P50", "End-to-end latency that 50% of the messages did not exceed", p50},
-		{"P99", "... that 99% of the messages did not exceed", of(func(h *result.Histogram) int64 { return h.P99NS })},
-		{"P99.9", "... that 99.9% of the messages did not exceed", of(func(h *result.Histogram) int64 { return h.P999NS })},
-		{"Max", "... of the slowest message", of(func(h *result.Histogram) int64 { return h.MaxNS })},
+		{"P50", what + " that 50% of the " + many + " did not exceed", p50},
+		{"P99", "... that 99% of the " + many + " did not exceed", of(func(h *result.Histogram) int64 { return h.P99NS })},
+		{"P99.9", "... that 99.9% of the " + many + " did not exceed", of(func(h *result.Histogram) int64 { return h.P999NS })},
+		{"Max", "... of the slowest " + one, of(func(h *result.Histogram) int64 { return h.MaxNS })},
 	} {
 		t.Columns = append(t.Columns, timeColumn(l.name, l.vs, unit, precision(l.vs, unit.NS), l.legend))
 	}
+}
+
+// turns reports whether every case is of clients that come and go.
+func turns(cases []result.Case) bool {
+	return len(cases) > 0 && !slices.ContainsFunc(cases, func(c result.Case) bool { return c.Request != result.ChurnRequest })
 }
 
 // counter is a column of the delivery account. One that is not always shown
@@ -153,8 +163,12 @@ var counters = []counter{
 }
 
 func (t *Table) addDelivery(cases []result.Case) {
+	nothing := turns(cases) // is delivered
 	for _, k := range counters {
-		cells, shown := make([]string, len(cases)), k.always
+		cells, shown, legend := make([]string, len(cases)), k.always && !nothing, k.legend
+		if nothing && k.name == "Unsent" {
+			legend = "Turns scheduled and not begun"
+		}
 		for i, c := range cases {
 			n, exists := k.of(c.Delivery)
 			cells[i] = NA
@@ -164,19 +178,23 @@ func (t *Table) addDelivery(cases []result.Case) {
 			shown = shown || n != 0
 		}
 		if shown {
-			t.Columns = append(t.Columns, Column{Name: k.name, Number: true, Cells: cells, Legend: k.legend})
+			t.Columns = append(t.Columns, Column{Name: k.name, Number: true, Cells: cells, Legend: legend})
 		}
 	}
 }
 
-// addCPU shows the generator's own CPU time per message: what a message costs
+// addCPU shows the generator's own CPU time per message, or turn: what one costs
 // here, and so how far the generator is from being the limit. An embedded broker
 // runs in the same process, whose CPU time cannot be told apart.
 func (t *Table) addCPU(cases []result.Case, embedded bool) {
-	legend := "CPU time of the load generator, user and system, per message"
+	who, per, name := "the load generator", "message", "CPU/msg"
 	if embedded {
-		legend = "CPU time of generator and embedded broker, user and system, per message"
+		who = "generator and embedded broker"
 	}
+	if turns(cases) {
+		per, name = "turn", "CPU/turn"
+	}
+	legend := "CPU time of " + who + ", user and system, per " + per
 	vs := values(cases, func(c *result.Case) *float64 {
 		messages, cpu := messagesOf(c), c.CPU.UserNS+c.CPU.SystemNS
 		if messages <= 0 || cpu <= 0 {
@@ -187,7 +205,7 @@ func (t *Table) addCPU(cases []result.Case, embedded bool) {
 	})
 	if _, found := smallest(vs); found {
 		unit := unitOf(vs)
-		t.Columns = append(t.Columns, timeColumn("CPU/msg", vs, unit, precision(vs, unit.NS), legend))
+		t.Columns = append(t.Columns, timeColumn(name, vs, unit, precision(vs, unit.NS), legend))
 	}
 }
 

@@ -258,3 +258,25 @@ func FuzzPlain(f *testing.F) {
 		}
 	})
 }
+
+// TestTurns: where every request is a turn of a client that comes and goes,
+// nothing is called a message.
+func TestTurns(t *testing.T) {
+	r := matrixReport()
+	for i := range r.Cases {
+		r.Cases[i].Request, r.Cases[i].Delivery = result.ChurnRequest, result.Delivery{Scheduled: 5, Sent: 4, Unsent: 1}
+	}
+	table := NewTable(r)
+	if got := strings.Join(table.Header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Unsent CPU/turn Limit" {
+		t.Errorf("columns: %s", got)
+	}
+	for _, c := range table.Columns {
+		if strings.Contains(c.Legend, "essage") || strings.Contains(c.Legend, "Publish") {
+			t.Errorf("%s: %s", c.Name, c.Legend)
+		}
+	}
+	r.Cases[0].Request = ""
+	if NewTable(r).Column("CPU/msg") == nil {
+		t.Error("a case of messages has no CPU/msg")
+	}
+}

@@ -89,7 +89,7 @@ func parseSize(s string) (int, error) {
 	}
 	factor, known := units[unit]
 	if !isDigits(digits) || !known {
-		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:", shown(s))
+		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:FILE", shown(s))
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || n > MaxPayload/factor {

@@ -3,6 +3,8 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -69,14 +71,19 @@ func newScenario() *Scenario {
 // Source returns the scenario file as it was read.
 func (s *Scenario) Source() []byte { return slices.Clone(s.source) }
 
-// Files lists the files that the scenario and its settings name, but for those
-// of a directory of CA certificates.
+// Files lists the files that the scenario and its settings name, and those that
+// are in a directory of CA certificates.
 func (s *Scenario) Files() (list []string) {
 	o, c := &s.base.TLS, &s.base.Clients
 	for _, path := range append(slices.Clone(o.CAFiles), o.CertFile, o.KeyFile, o.KeyPasswordFile, s.passwordFile, c.Credentials) {
 		if path != "" {
 			list = append(list, path)
 		}
+	}
+	// A directory that cannot be read is refused where its certificates are.
+	inside, _ := os.ReadDir(o.CAPath)
+	for _, f := range inside {
+		list = append(list, filepath.Join(o.CAPath, f.Name()))
 	}
 	for _, a := range s.axes {
 		for _, v := range a.values {

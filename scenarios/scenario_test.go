@@ -93,7 +93,7 @@ func TestSetErrors(t *testing.T) {
 		{"qos", "1,,2", []string{`--qos "": qos must be 0, 1 or 2`}},
 		{"qos", "1,1", []string{"--qos: qos 1 is listed twice"}},
 		{"payload", "-1", []string{"--payload -1: payload must not be negative"}},
-		{"payload", "hello", []string{"--payload hello is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:"}},
+		{"payload", "hello", []string{"--payload hello is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:FILE"}},
 		{"payload", "300MB", []string{"--payload 300MB: a payload of 300MB is over the limit: MQTT packets carry at most 268,435,455 bytes of topic, properties and payload"}},
 		{"protocol", "3", []string{"--protocol 3: protocol must be 3.1, 3.1.1 or 5: 3 means 3.1 to some tools and 3.1.1 to others: write 3.1 or 3.1.1"}},
 		{"transport", "ws", []string{"--transport ws: transport ws is not supported yet: tcp and tls are"}},

@@ -41,7 +41,7 @@ func TestParsePayloadErrors(t *testing.T) {
 		{"", "payload is empty: write a size such as 10, 1KiB or 8192"},
 		{"-1", "payload must not be negative"},
 		{"-1k", "payload must not be negative"},
-		{"hello", "hello is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:"},
+		{"hello", "hello is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:FILE"},
 		{"1.5k", "1.5k is not a payload size"},
 		{"1e3", "1e3 is not a payload size"},
 		{"k", "k is not a payload size"},

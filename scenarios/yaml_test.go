@@ -192,7 +192,7 @@ func TestParseErrors(t *testing.T) {
 		{"empty section", "load:\n", []string{"x.yaml:1: section load must hold keys with values: fill it or remove it"}},
 		{"values", "matrix:\n  qos: [0, 3,\n    one]\n  payload: [10, hello]\n  protocol: [3]\n", []string{
 			"x.yaml:2: qos 3: qos must be 0, 1 or 2", "x.yaml:3: qos one: qos must be 0, 1 or 2",
-			"x.yaml:4: payload hello is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:",
+			"x.yaml:4: payload hello is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:FILE",
 			"x.yaml:5: protocol 3: protocol must be 3.1, 3.1.1 or 5: 3 means 3.1 to some tools and 3.1.1 to others: write 3.1 or 3.1.1"}},
 		{"same value twice", "matrix: {payload: [1024, 1KiB], qos: [1, 1]}\n", []string{
 			"x.yaml:1: payload 1024 is listed twice, as 1024 and as 1KiB", "x.yaml:1: qos 1 is listed twice"}},
