@@ -194,7 +194,7 @@ func (c *client) handle(f packet.Frame) error {
 	case packet.AUTH:
 		return c.onAuth(f)
 	}
-	// [MQTT-3.1.0-2] A second CONNECT is one of these.
+	// [MQTT-3.1.0-2] [MQTT-3.2.0-2] A second CONNECT is one of these.
 	return &closeError{packet.ReasonProtocolError, "unexpected " + f.Type().String()}
 }
 
@@ -378,6 +378,7 @@ func (c *client) farewell(err error) bool {
 	if !tell {
 		return false
 	}
+	// [MQTT-3.14.0-1] [MQTT-4.13.1-1]; 3.1.1 closes without a word [MQTT-4.8.0-1]
 	if c.v5 && c.connected.Load() {
 		d := packet.Disconnect{Code: code}
 		out := c.wc.Begin()

@@ -17,6 +17,7 @@ func (c *client) connect(f packet.Frame) error {
 		return &closeError{packet.ReasonProtocolError, "first packet is " + f.Type().String()}
 	}
 	var p packet.Connect
+	// [MQTT-3.1.4-1]
 	if err := p.Decode(f); err != nil {
 		var malformed *packet.MalformedError
 		if errors.As(err, &malformed) {
@@ -43,7 +44,8 @@ func (c *client) connect(f packet.Frame) error {
 	return c.accept(&p)
 }
 
-// turnAway refuses a CONNECT, and returns the end of its connection.
+// turnAway refuses a CONNECT, and returns the end of its connection: nothing
+// behind it is read. [MQTT-3.1.4-6] [MQTT-3.2.2-7], [MQTT-3.1.4-5] of 3.1.1
 func (c *client) turnAway(code packet.ReasonCode) error {
 	c.refuse(c.version, code)
 	return fmt.Errorf("%w: %s", errRefused, code)
@@ -85,7 +87,7 @@ var returnCodes = map[packet.ReasonCode]packet.ReasonCode{
 }
 
 // refuse answers CONNECT with an error, where the version has a code for it.
-// [MQTT-3.1.4-2] [MQTT-3.2.2-4]
+// [MQTT-3.1.4-2], [MQTT-3.2.2-4] and [MQTT-3.2.2-6] of 3.1.1
 func (c *client) refuse(v packet.Version, code packet.ReasonCode) {
 	if v != packet.V5 {
 		code = returnCodes[code]
@@ -113,13 +115,15 @@ func (b *Broker) admit(p *packet.Connect) packet.ReasonCode {
 	switch {
 	case hasControl(p.ClientID), hasControl(p.Username), p.Will != nil && hasControl(p.Will.Topic):
 		return packet.ReasonMalformedPacket
-	// MQTT 3.1, section 3.1: more than 23 characters are answered with return code 2.
+	// [MQTT-3.1.3-5] MQTT 3.1, section 3.1: more than 23 characters are answered with return code 2.
 	case p.Version == packet.V31 && utf8.RuneCountInString(p.ClientID) > 23:
 		return packet.ReasonClientIdentifierNotValid
 	case b.refers(p.Version):
 		return b.cfg.ServerReferenceCode // [MQTT5 4.11]
+	// [MQTT-3.2.2-12]
 	case p.Will != nil && p.Will.QoS > b.maxQoS:
 		return packet.ReasonQoSNotSupported
+	// [MQTT-3.2.2-13]
 	case p.Will != nil && p.Will.Retain && b.cfg.RetainUnavailable:
 		return packet.ReasonRetainNotSupported
 	}
@@ -164,7 +168,7 @@ func (b *Broker) enter(c *client, p *packet.Connect) (present bool, code packet.
 		if old == nil {
 			return present, code
 		}
-		// [MQTT-3.1.4-3]
+		// [MQTT-3.1.4-3], [MQTT-3.1.4-2] of 3.1.1
 		old.kick(packet.ReasonSessionTakenOver)
 		<-old.done
 	}
@@ -174,6 +178,7 @@ func (b *Broker) enter(c *client, p *packet.Connect) (present bool, code packet.
 func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bool, code packet.ReasonCode) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// [MQTT-3.1.3-2]
 	s := b.sessions[p.ClientID]
 	switch {
 	case b.closed:
@@ -183,10 +188,12 @@ func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bo
 	case b.entered >= b.cfg.MaxClients:
 		return nil, false, packet.ReasonServerBusy
 	case s != nil && (p.CleanStart || s.expiresAt != 0 && b.now() >= s.expiresAt):
-		// [MQTT-3.1.2-4]
+		// [MQTT-3.1.2-4] [MQTT-3.1.4-4] [MQTT-3.2.2-2], [MQTT-3.1.2-6] of 3.1.1
 		b.end(s)
 		s = nil
 	}
+	// [MQTT-3.1.2-5] [MQTT-3.1.2-6] [MQTT-3.2.2-3], [MQTT-3.2.2-1] to [MQTT-3.2.2-3]
+	// of 3.1.1
 	if present = s != nil; present {
 		s.inbound.resume()
 	} else {
@@ -205,7 +212,7 @@ func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bo
 }
 
 // clientID returns the identifier of a new session, assigned where the client
-// has sent none. [MQTT-3.1.3-6] b.mu is held.
+// has sent none. [MQTT-3.1.3-6] [MQTT-3.2.2-16] b.mu is held.
 func (b *Broker) clientID(p *packet.Connect) string {
 	if p.ClientID != "" {
 		return strings.Clone(p.ClientID)
@@ -221,6 +228,7 @@ func (b *Broker) clientID(p *packet.Connect) string {
 
 // start answers CONNECT and opens the session for messages.
 func (c *client) start(p *packet.Connect, present, assigned bool) error {
+	// [MQTT-3.1.2-7] [MQTT-3.1.2-8]
 	c.will = newWill(p.Will, c.sess)
 	limit := c.b.cfg.MaxInflight
 	if c.v5 {
@@ -234,7 +242,8 @@ func (c *client) start(p *packet.Connect, present, assigned bool) error {
 		}
 	}
 	const half = int64(time.Second / 2)
-	// [MQTT-3.1.2-22] One and a half times the Keep Alive. [MQTT-3.2.2-22]
+	// [MQTT-3.1.2-22], [MQTT-3.1.2-24] of 3.1.1: one and a half times the Keep Alive.
+	// [MQTT-3.2.2-22]
 	c.keepAlive.Store(3 * half * int64(c.b.grantKeepAlive(p)))
 	ack := packet.Connack{SessionPresent: present}
 	if c.v5 {
@@ -248,6 +257,7 @@ func (c *client) start(p *packet.Connect, present, assigned bool) error {
 	if len(connack) > c.maxPacket {
 		return fmt.Errorf("answer CONNECT: %d bytes are over the client's Maximum Packet Size of %d", len(connack), c.maxPacket)
 	}
+	// [MQTT-3.1.4-5] [MQTT-3.2.0-1], [MQTT-3.1.4-4] of 3.1.1
 	c.connected.Store(true)
 	c.sess.attach(c, connack, limit)
 	_ = c.wc.Flush() // an error ends the next Fill too
@@ -273,6 +283,7 @@ func (c *client) connackProperties(p *packet.Connect, assigned bool) packet.Prop
 	if cfg.ReceiveMaximum != 65_535 {
 		props.ReceiveMaximum = &cfg.ReceiveMaximum
 	}
+	// [MQTT-3.2.2-9]
 	if c.b.maxQoS < 2 {
 		props.MaximumQoS = &c.b.maxQoS
 	}
@@ -297,7 +308,7 @@ func (c *client) onDisconnect(f packet.Frame) error {
 	if e := p.Properties.SessionExpiry; c.v5 && e != nil && !c.setExpiry(*e) {
 		return &closeError{packet.ReasonProtocolError, "session expiry set by DISCONNECT was 0 in CONNECT"}
 	}
-	// [MQTT-3.14.4-3] With any other reason the will is due.
+	// [MQTT-3.14.4-3], [MQTT-3.14.4-2] of 3.1.1: with any other reason the will is due.
 	if p.Code == packet.ReasonNormalDisconnection {
 		c.will = nil
 	}
@@ -330,6 +341,7 @@ func (b *Broker) leave(c *client) {
 	s.owner = nil
 	b.entered--
 	now := b.now()
+	// [MQTT-3.1.2-23] [MQTT-4.1.0-2]
 	if s.expiry == 0 {
 		b.end(s)
 	} else if s.expiry != noExpiry {

@@ -96,7 +96,8 @@ func (c *client) unwrap(f packet.Frame) (topic []byte, err error) {
 	if c.scan.alias == 0 {
 		return p.Topic, nil
 	}
-	// The alias is between this client and the broker.
+	// [MQTT-3.3.2-7] The alias is between this client and the broker, on this
+	// connection.
 	c.body = nil
 	c.propBuf = appendWithout(c.propBuf[:0], p.RawProperties, idTopicAlias)
 	c.props = c.propBuf
@@ -106,7 +107,7 @@ func (c *client) unwrap(f packet.Frame) (topic []byte, err error) {
 // resolveAlias sets or reads a Topic Alias. [MQTT5 3.3.2.3.4]
 func (c *client) resolveAlias(topic []byte) ([]byte, error) {
 	alias := int(c.scan.alias)
-	// [MQTT-3.3.2-9]
+	// [MQTT-3.3.2-9] [MQTT-3.3.2-12]
 	if alias > int(c.b.cfg.TopicAliasMaximum) {
 		return nil, &closeError{packet.ReasonTopicAliasInvalid, "topic alias above the maximum"}
 	}
@@ -145,7 +146,7 @@ func (c *client) route1(r *route) error {
 		return err
 	}
 	c.publish(r)
-	// [MQTT-4.3.2-4]
+	// [MQTT-3.3.4-1] [MQTT-4.3.2-4] [MQTT-4.3.2-5] [MQTT-2.2.1-5], [MQTT-4.3.2-2] of 3.1.1
 	c.ackWith(packet.PUBACK, c.pub.PacketID, c.outcome())
 	c.unsent++
 	return nil
@@ -163,7 +164,7 @@ func (c *client) route2(r *route) error {
 		in.add(c.pub.PacketID)
 		c.publish(r)
 	}
-	// [MQTT-4.3.3-8] [MQTT-4.3.3-10]
+	// [MQTT-4.3.3-8] [MQTT-4.3.3-10], [MQTT-4.3.3-2] of 3.1.1
 	c.ack(packet.PUBREC, c.pub.PacketID)
 	return nil
 }
@@ -223,7 +224,7 @@ func (c *client) acknowledged(t packet.Type, id uint16, code packet.ReasonCode) 
 		// Of an earlier connection, or nonsense: there is nothing to answer.
 	case t == packet.PUBACK && slot.State == awaitPuback,
 		t == packet.PUBCOMP && slot.State == awaitPubcomp,
-		// [MQTT-4.3.3-3]
+		// [MQTT-4.4.0-2] [MQTT-4.8.2-6]
 		t == packet.PUBREC && slot.State == awaitPubrec && code.IsError():
 		c.finish(slot)
 	case t == packet.PUBREC && slot.State != awaitPuback:
@@ -251,7 +252,7 @@ func (c *client) onPubrec(id uint16, slot *slot) {
 		s.bytes -= s.win.released(id)
 		c.freed = c.freed || len(s.waiters) > 0
 	}
-	// [MQTT-4.3.3-4]
+	// [MQTT-4.3.3-4], [MQTT-4.3.3-1] of 3.1.1
 	c.ack(packet.PUBREL, id)
 }
 
@@ -268,7 +269,7 @@ func (c *client) finish(slot *slot) {
 }
 
 // onPubrel ends QoS 2 exchanges of a publisher: that of id, and of those whose
-// PUBREL follows. [MQTT-4.3.3-11]
+// PUBREL follows. [MQTT-4.3.3-11] [MQTT-4.3.3-12] [MQTT-4.3.3-13]
 func (c *client) onPubrel(id uint16) {
 	const plain = byte(packet.PUBREL)<<4 | 2
 	in, acks, next := &c.sess.inbound, c.ackBuffer(), c.wc.Scanner()

@@ -26,6 +26,7 @@ func (r *retained) len() int {
 }
 
 // set replaces the retained message of m's topic; false means no room.
+// [MQTT-3.3.1-5], [MQTT-3.3.1-7] of 3.1.1
 func (r *retained) set(m *message) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,7 +55,8 @@ func (r *retained) set(m *message) bool {
 	return true
 }
 
-// remove forgets the retained message of topic. [MQTT-3.3.1-6]
+// remove forgets the retained message of topic. [MQTT-3.3.1-6], [MQTT-3.3.1-10] of
+// 3.1.1
 func (r *retained) remove(topic string) { r.forget(topic, nil) }
 
 // forget removes the message of topic if it is still m; nil stands for any.

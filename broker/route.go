@@ -65,6 +65,7 @@ func (t *tree) resolve(topic string, self *session) *route {
 
 // add merges sub into the targets: a session gets one copy, with the greatest
 // QoS and all Subscription Identifiers of what matched. [MQTT-3.3.4-2]
+// [MQTT-3.3.4-3] [MQTT-3.3.4-4], [MQTT-3.3.5-1] of 3.1.1
 func (r *route) add(index map[*session]int, sub *subscription) {
 	i, ok := index[sub.sess]
 	if !ok {
@@ -82,6 +83,7 @@ func (r *route) add(index map[*session]int, sub *subscription) {
 func (g *group) shared() shared {
 	s := shared{turn: &g.turn, members: make([]target, len(g.members))}
 	for i, sub := range g.members {
+		// [MQTT-4.8.2-3]
 		s.members[i] = target{
 			sess: sub.sess, qos: sub.qos, retain: sub.retainAsPublished,
 			ids: appendSubscriptionID(nil, sub.id), share: g,

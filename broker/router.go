@@ -124,6 +124,7 @@ func (r *router) lookup(topic []byte) *route {
 // found, or on a newer one.
 func (r *router) publish(rt *route) {
 	r.msg, r.route = nil, rt
+	// [MQTT-3.3.1-8], [MQTT-3.3.1-12] of 3.1.1
 	if r.pub.Retain {
 		// Before the subscribers are settled: who subscribes meanwhile must get it
 		// one way or the other.
@@ -145,6 +146,7 @@ func (r *router) publish(rt *route) {
 }
 
 // retain stores or, with an empty payload, removes. [MQTT-3.3.1-5] [MQTT-3.3.1-6]
+// [MQTT-3.3.1-7], [MQTT-3.3.1-11] of 3.1.1
 func (r *router) retain() {
 	if len(r.pub.Payload) == 0 {
 		r.b.retained.remove(r.route.topic)
@@ -175,9 +177,9 @@ func (r *router) message() *message {
 func (r *router) deliver(t *target) {
 	s := t.sess
 	r.hold(s)
-	// [MQTT-3.8.4-8]
+	// [MQTT-3.8.4-8], [MQTT-3.8.4-6] of 3.1.1
 	qos := min(r.pub.QoS, t.qos)
-	// [MQTT-3.3.1-12] [MQTT-3.3.1-13]
+	// [MQTT-3.3.1-12] [MQTT-3.3.1-13], [MQTT-3.3.1-9] of 3.1.1
 	retain := r.pub.Retain && t.retain
 	if r.to == nil || qos > 0 && (s.queue.len() > 0 || !s.win.hasRoom()) {
 		r.enqueue(s, t, qos, retain)
@@ -194,7 +196,8 @@ func (r *router) deliver(t *target) {
 }
 
 // forward appends the packet as it came, but for the first byte and the
-// identifier: most messages are equal on both sides.
+// identifier: most messages are equal on both sides. DUP is not carried over.
+// [MQTT-3.3.1-3]
 func (r *router) forward(s *session, t *target, retain bool) {
 	n := len(r.body)
 	if 1+varintSize(n)+n > r.to.maxPacket {
@@ -215,7 +218,9 @@ func (r *router) forward(s *session, t *target, retain bool) {
 	r.sent++
 }
 
-// encode appends the message in the subscriber's version.
+// encode appends the message in the subscriber's version, with the properties
+// that it came with. [MQTT-3.3.2-4] [MQTT-3.3.2-15] [MQTT-3.3.2-16] [MQTT-3.3.2-17]
+// [MQTT-3.3.2-18] [MQTT-3.3.2-20]
 func (r *router) encode(s *session, t *target, qos byte, retain bool) {
 	o := outgoing{
 		topic: r.route.topic, payload: r.pub.Payload, props: r.props, ids: t.ids,
@@ -249,7 +254,8 @@ func (r *router) take(s *session, t *target, qos byte, retain bool) uint16 {
 }
 
 // enqueue keeps the message for a session that cannot take it now. QoS 0
-// messages are not kept for a session without connection.
+// messages are not kept for a session without connection. [MQTT-4.5.0-1],
+// [MQTT-3.1.2-5] of 3.1.1
 func (r *router) enqueue(s *session, t *target, qos byte, retain bool) {
 	if qos == 0 || r.to == nil && !s.keep && t.share == nil {
 		return

@@ -111,6 +111,7 @@ func (s *session) pump(c *client, out []byte) []byte {
 			break // Room has asked for a call when there is some
 		}
 		d := *s.queue.front()
+		// [MQTT-3.3.4-9] [MQTT-4.9.0-2]; a PUBREL is no PUBLISH [MQTT-3.3.4-10]
 		if d.qos > 0 && !d.pubrel && (s.win.quota <= 0 || d.id == 0 && !s.win.hasRoom()) {
 			break
 		}
@@ -127,11 +128,12 @@ func (s *session) send(c *client, out []byte, d delivery) []byte {
 	}
 	o := outgoing{
 		topic: d.msg.topic, payload: d.msg.payload, props: d.msg.props, ids: d.ids,
+		// [MQTT-3.3.1-1] [MQTT-3.3.1-2] [MQTT-3.3.1-3]
 		expiry: -1, id: d.id, qos: d.qos, dup: d.id != 0, retain: d.retain, v5: c.v5,
 	}
 	if d.msg.expires != 0 {
 		now := c.b.now()
-		// [MQTT-3.3.2-5] What was sent before is repeated all the same.
+		// [MQTT-3.3.2-5] [MQTT-4.3.3-7] What was sent before is repeated all the same.
 		if d.id == 0 && d.msg.expired(now) {
 			s.bytes -= d.cost
 			c.b.count.expired.Add(1)
@@ -231,7 +233,8 @@ func (s *session) setBlocked(blocked bool) {
 }
 
 // attach makes c the connection of s, with CONNACK as its first packet, and
-// starts to send what is unfinished and queued. [MQTT-4.4.0-1]
+// starts to send what is unfinished and queued. [MQTT-3.2.0-1] [MQTT-4.4.0-1]
+// [MQTT-4.8.2-4]
 func (s *session) attach(c *client, connack []byte, limit int) {
 	s.mu.Lock()
 	items := s.win.unfinished()

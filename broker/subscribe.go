@@ -9,7 +9,7 @@ import (
 
 // onSubscribe adds subscriptions, answers, and sends what is retained. The
 // client's session is held from the first to the last of it, so that SUBACK
-// comes before the messages.
+// comes before the messages. [MQTT-3.8.4-1] [MQTT-3.8.4-5], [MQTT-3.8.4-4] of 3.1.1
 func (c *client) onSubscribe(f packet.Frame) error {
 	var p packet.Subscribe
 	if err := p.Decode(f, c.version); err != nil {
@@ -25,12 +25,13 @@ func (c *client) onSubscribe(f packet.Frame) error {
 	}
 	s := c.sess
 	c.hold(s)
+	// [MQTT-2.2.1-6] [MQTT-3.8.4-2], [MQTT-2.3.1-7] of 3.1.1
 	ack := packet.Suback{PacketID: p.PacketID}
 	var items []delivery
 	now := c.b.now()
 	for i := range p.Subscriptions {
 		code, found := c.subscribe(&p.Subscriptions[i], p.Properties.SubscriptionIDs, now)
-		// [MQTT-3.9.3-1]
+		// [MQTT-3.8.4-6] [MQTT-3.9.3-1], [MQTT-3.8.4-5] of 3.1.1
 		ack.Codes = append(ack.Codes, code)
 		items = append(items, found...)
 	}
@@ -68,6 +69,7 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 	if slices.Contains(c.b.cfg.RefusedFilters, filter) {
 		return c.subackError(packet.ReasonUnspecifiedError, p.QoS), nil
 	}
+	// [MQTT-3.2.2-10] [MQTT-3.8.4-7]
 	sub := &subscription{
 		sess: c.sess, filter: strings.Clone(p.Filter), qos: min(p.QoS, c.b.maxQoS),
 		noLocal: p.NoLocal, retainAsPublished: p.RetainAsPublished,
@@ -77,7 +79,8 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 	}
 	c.sess.sharing = c.sess.sharing || shared
 	isNew := c.b.subs.subscribe(sub)
-	// [MQTT-3.3.1-9] [MQTT-3.3.1-10] [MQTT-3.3.1-11]
+	// [MQTT-3.3.1-9] [MQTT-3.3.1-10] [MQTT-3.3.1-11] [MQTT-3.8.4-4], [MQTT-3.3.1-6]
+	// and [MQTT-3.8.4-3] of 3.1.1; none to a shared subscription [MQTT5 4.8.2]
 	if shared || p.RetainHandling == 2 || p.RetainHandling == 1 && !isNew {
 		return packet.ReasonCode(sub.qos), nil
 	}
@@ -96,7 +99,8 @@ func (c *client) subackError(code packet.ReasonCode, qos byte) packet.ReasonCode
 	return packet.ReasonUnspecifiedError
 }
 
-// retainedFor returns what sub is to get of the retained messages. [MQTT-3.3.1-8]
+// retainedFor returns what sub is to get of the retained messages, with RETAIN.
+// [MQTT-3.3.1-8] of 3.1.1
 func (c *client) retainedFor(sub *subscription, now int64) []delivery {
 	var list []delivery
 	ids := appendSubscriptionID(nil, sub.id)
@@ -109,7 +113,8 @@ func (c *client) retainedFor(sub *subscription, now int64) []delivery {
 	return list
 }
 
-// onUnsubscribe removes subscriptions. [MQTT-3.10.4-1]
+// onUnsubscribe removes subscriptions, and answers once. [MQTT-3.10.4-4]
+// [MQTT-3.10.4-5] [MQTT-3.10.4-6]
 func (c *client) onUnsubscribe(f packet.Frame) error {
 	var p packet.Unsubscribe
 	if err := p.Decode(f, c.version); err != nil {
@@ -121,6 +126,7 @@ func (c *client) onUnsubscribe(f packet.Frame) error {
 	c.release()
 	ack := packet.Unsuback{PacketID: p.PacketID}
 	for _, filter := range p.Filters {
+		// [MQTT-3.10.4-1] [MQTT-3.11.3-1] [MQTT-3.11.3-2]
 		code := packet.ReasonSuccess
 		if !c.b.subs.unsubscribe(c.sess, filter) {
 			code = packet.ReasonNoSubscriptionExisted

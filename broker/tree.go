@@ -55,7 +55,7 @@ func (t *tree) len() int {
 }
 
 // subscribe adds or replaces a subscription of s, reporting whether there was
-// none with that filter. s.subs is guarded by the tree's lock.
+// none with that filter. [MQTT-3.8.4-3] s.subs is guarded by the tree's lock.
 func (t *tree) subscribe(sub *subscription) (isNew bool) {
 	share, filter, shared := packet.SplitShared(sub.filter)
 	if !shared {
@@ -124,7 +124,8 @@ func without(list []*subscription, sub *subscription) []*subscription {
 	return kept
 }
 
-// unsubscribe removes a filter of s, reporting whether there was one.
+// unsubscribe removes a filter of s, reporting whether there was one. What has
+// been sent or waits is left alone. [MQTT-3.10.4-2] [MQTT-3.10.4-3]
 func (t *tree) unsubscribe(s *session, filter string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,7 +184,8 @@ func (n *node) drop(filter, share string, sub *subscription) {
 	}
 }
 
-// match calls found for every node whose filter matches topic.
+// match calls found for every node whose filter matches topic, byte by byte.
+// [MQTT-3.3.2-3] [MQTT-4.7.3-4]
 func (t *tree) match(topic string, found func(*node)) {
 	t.root.match(topic, true, found)
 }

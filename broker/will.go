@@ -19,6 +19,8 @@ func newWill(p *packet.Will, from *session) *will {
 		return nil
 	}
 	w := &will{topic: string([]byte(p.Topic)), from: from}
+	// [MQTT-3.1.2-9] [MQTT-3.1.2-14] [MQTT-3.1.2-15], [MQTT-3.1.2-16] and
+	// [MQTT-3.1.2-17] of 3.1.1
 	w.pub = packet.Publish{QoS: p.QoS, Retain: p.Retain, Payload: bytes.Clone(p.Payload)}
 	props := p.Properties
 	if props.WillDelay != nil {

@@ -28,12 +28,14 @@ type window struct {
 	max   int // the quota at the start
 }
 
-// open starts a connection: nothing is in flight on it yet.
+// open starts a connection: nothing is in flight on it yet. [MQTT-4.9.0-1]
 func (w *window) open(limit int) { w.quota, w.max = limit, limit }
 
 func (w *window) hasRoom() bool { return w.quota > 0 && w.ids.Used() < maxPacketIDs }
 
 // take gives an identifier. hasRoom must have said so.
+//
+// [MQTT-2.2.1-4] [MQTT-4.3.2-1] [MQTT-4.3.3-1], [MQTT-2.3.1-4] of 3.1.1
 func (w *window) take(state byte) uint16 {
 	w.quota--
 	return w.ids.Take(state).ID
