@@ -27,6 +27,8 @@ func TestProbes(t *testing.T) {
 		{"subscription options", packet.V311, mqtttest.OptionProbes(4)},
 		{"connect flags", packet.V5, mqtttest.ConnectFlagProbes(5)},
 		{"connect flags", packet.V311, mqtttest.ConnectFlagProbes(4)},
+		{"names", packet.V5, mqtttest.NameProbes(5)},
+		{"names", packet.V311, mqtttest.NameProbes(4)},
 	} {
 		t.Run(set.name+" "+set.v.String(), func(t *testing.T) {
 			bad := 0

@@ -405,3 +405,71 @@ func TestWillOutOfReach(t *testing.T) {
 		c.wantEOF()
 	}
 }
+
+// TestOversizeQueued: [MQTT-3.1.2-25] what is too large for the connection on
+// which it would go out is as good as sent.
+func TestOversizeQueued(t *testing.T) {
+	b := startBroker(t, Config{})
+	addr := listen(t, b)
+	c := connect(t, addr, kept(packet.V5, "c"))
+	c.subscribe(sub("a", 1))
+	c.drop(b, "c")
+	p := connect(t, addr, clean(packet.V311, "p"))
+	p.publish1("a", strings.Repeat("x", 100))
+	p.publish1("a", "small")
+	conn := kept(packet.V5, "c")
+	conn.Properties.MaximumPacketSize = ptr(uint32(50))
+	c = connect(t, addr, conn)
+	c.sendAck(packet.PUBACK, c.wantPublish("a", "small", 1).PacketID)
+	c.sync()
+	b.checkAccounts(t, "c", 0)
+}
+
+// TestExpiredAtOnce: [MQTT-4.3.3-13] a message that expires on its way is still
+// acknowledged to its end.
+func TestExpiredAtOnce(t *testing.T) {
+	addr := listen(t, startBroker(t, Config{}))
+	p := connect(t, addr, clean(packet.V5, "p"))
+	pub := packet.Publish{Topic: []byte("a"), QoS: 2, PacketID: 4}
+	p.must(pub.SetProperties(&packet.Properties{MessageExpiry: new(uint32)}))
+	p.send(&pub)
+	finishPublish(p, 2, 4)
+}
+
+// TestReleaseNeedsNoQuota: [MQTT-3.3.4-10] [MQTT-4.9.0-3] with the send quota used
+// up PUBREL goes out, and answers to what the client asks.
+func TestReleaseNeedsNoQuota(t *testing.T) {
+	b := startBroker(t, Config{})
+	addr := listen(t, b)
+	c := connect(t, addr, kept(packet.V5, "c"))
+	c.subscribe(sub("a", 2))
+	p := connect(t, addr, clean(packet.V311, "p"))
+	p.publish1("a", "first")
+	first := c.wantPublish("a", "first", 1).PacketID
+	p.publish("a", "second", 2, 2)
+	finishPublish(p, 2, 2)
+	second := c.wantPublish("a", "second", 2).PacketID
+	c.sendAck(packet.PUBREC, second)
+	c.wantAck(packet.PUBREL, second, 0)
+	c.drop(b, "c")
+	conn := kept(packet.V5, "c")
+	conn.Properties.ReceiveMaximum = ptr(uint16(1))
+	c = connect(t, addr, conn)
+	if got := c.wantPublish("a", "first", 1); got.PacketID != first {
+		t.Errorf("identifier %d, want %d", got.PacketID, first)
+	}
+	c.wantAck(packet.PUBREL, second, 0)
+	c.sync()
+	c.subscribe(sub("b", 1))
+}
+
+// TestUnsubackOrder: [MQTT-3.11.3-1]
+func TestUnsubackOrder(t *testing.T) {
+	addr := listen(t, startBroker(t, Config{}))
+	c := connect(t, addr, clean(packet.V5, "c"))
+	c.subscribe(sub("a", 0), sub("b", 0))
+	c.send(&packet.Unsubscribe{PacketID: 9, Filters: []string{"a", "b", "c", "a"}})
+	if f := c.frame(packet.UNSUBACK); string(f.Body) != "\x00\x09\x00\x00\x00\x11\x11" {
+		t.Errorf("UNSUBACK % x", f.Body)
+	}
+}

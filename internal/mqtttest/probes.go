@@ -349,10 +349,6 @@ func ReasonProbes(side string) (list []Probe) {
 // OptionProbes is SUBSCRIBE with every byte of Subscription Options, and with
 // No Local on a shared subscription.
 func OptionProbes(v byte) (list []Probe) {
-	empty := "\x00"
-	if v < 5 {
-		empty = ""
-	}
 	for options := range 256 {
 		var codes []byte
 		switch {
@@ -363,7 +359,7 @@ func OptionProbes(v byte) (list []Probe) {
 		case options&3 == 3, options>>4 == 3:
 			codes = []byte{protocol} // 3.8.3.1
 		}
-		body := probeID + empty + textMark + string([]byte{byte(options)})
+		body := probeID + empty(v) + textMark + string([]byte{byte(options)})
 		list = append(list, Probe{fmt.Sprintf("options %02x", options), frame(0x82, body), codes})
 	}
 	if v < 5 {
@@ -376,15 +372,11 @@ func OptionProbes(v byte) (list []Probe) {
 // ConnectFlagProbes is CONNECT with every byte of Connect Flags and the payload
 // that it asks for.
 func ConnectFlagProbes(v byte) (list []Probe) {
-	empty := "\x00"
-	if v < 5 {
-		empty = ""
-	}
 	for flags := range 256 {
 		will, qos := flags&4 != 0, flags>>3&3
 		payload := textMark
 		if will {
-			payload += empty + textMark + textMark
+			payload += empty(v) + textMark + textMark
 		}
 		for _, field := range []int{0x80, 0x40} {
 			if flags&field != 0 {
@@ -397,7 +389,7 @@ func ConnectFlagProbes(v byte) (list []Probe) {
 		if bad || v < 5 && flags&0xc0 == 0x40 { // [MQTT-3.1.2-22] of 3.1.1
 			codes = []byte{malformed}
 		}
-		body := "\x00\x04MQTT" + string([]byte{v, byte(flags)}) + "\x00\x3c" + empty + payload
+		body := "\x00\x04MQTT" + string([]byte{v, byte(flags)}) + "\x00\x3c" + empty(v) + payload
 		list = append(list, Probe{fmt.Sprintf("connect flags %02x", flags), frame(0x10, body), codes})
 	}
 	return list
