@@ -50,6 +50,14 @@ var fakes = map[string]func(published func()) *mqtttest.Fake{
 	"refusing": func(func()) *mqtttest.Fake {
 		return &mqtttest.Fake{Connack: packet.Connack{Code: packet.ReasonNotAuthorized}}
 	},
+	// forbidding refuses every subscription.
+	"forbidding": func(func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Suback: func(packet.Subscription) packet.ReasonCode { return packet.ReasonNotAuthorized }}
+	},
+	// wild delivers to a topic that no message can have.
+	"wild": func(func()) *mqtttest.Fake {
+		return &mqtttest.Fake{Wild: true}
+	},
 	// qos1 and tiny allow less than the protocol does.
 	"qos1": func(func()) *mqtttest.Fake {
 		return &mqtttest.Fake{Connack: packet.Connack{Properties: packet.Properties{MaximumQoS: new(byte(1))}}}

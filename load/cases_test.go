@@ -80,7 +80,7 @@ func hasWarning(r *result.Case, code string) bool {
 }
 
 // TestWithheldAcks: what is not acknowledged is not sent again on a connection
-// that stands, and is not counted twice.
+// that stands, and is not counted twice. (emqx/emqtt-bench#224)
 func TestWithheldAcks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := 0

@@ -215,7 +215,7 @@ func TestLateIsNotANewDelivery(t *testing.T) {
 	})
 }
 
-// TestSubscriptionRefused fails before any load.
+// TestSubscriptionRefused fails before any load. (eclipse-mosquitto/mosquitto#1413)
 func TestSubscriptionRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := against(t, &mqtttest.Fake{Suback: func(packet.Subscription) packet.ReasonCode { return packet.ReasonNotAuthorized }}, nil)

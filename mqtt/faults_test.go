@@ -184,7 +184,7 @@ func until(t *testing.T, what string, ok func() bool) {
 
 // TestCutInPacket: a connection that is lost in the middle of a packet leaves
 // nothing of it to the next one, which begins with CONNECT; every payload is
-// whole.
+// whole. (eclipse-paho/paho.mqtt.c#1592)
 func TestCutInPacket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -308,7 +308,7 @@ type sized struct {
 func (s *sized) Message(p *packet.Publish) { s.got <- bytes.Clone(p.Payload) }
 
 // TestTooLarge: a packet over the broker's maximum is refused here, with both
-// figures, and takes no packet id.
+// figures, and takes no packet id. (mqttjs/MQTT.js#1005)
 func TestTooLarge(t *testing.T) {
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, "20 08 00 00 05 27 000003e8")
 	p := &packet.Publish{QoS: 1, PacketID: 1, Topic: []byte("bench"), Payload: make([]byte, 8192)}

@@ -150,6 +150,7 @@ func TestLink(t *testing.T) {
 // TestLinkMQTT5: the asked keep alive is asked again although the broker has
 // set its own, the assigned identifier is used, a clean start is not repeated
 // once there is a session, and without one the link subscribes again.
+// (eclipse-paho/paho.mqtt.c#1421, eclipse-paho/paho.mqtt.cpp#423)
 func TestLinkMQTT5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(journal)

@@ -268,6 +268,7 @@ func TestResumeLarge(t *testing.T) {
 
 // TestNoResendWhileConnected: [MQTT-4.4.0-1] a minute without PUBACK brings
 // pings and nothing else; the next connection brings the message, with DUP.
+// (eclipse-paho/paho.mqtt.golang#511, emqx/emqtt-bench#224)
 func TestNoResendWhileConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := Config{Version: packet.V311, ClientID: "c", KeepAlive: 10 * time.Second, Session: NewSession()}

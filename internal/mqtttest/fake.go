@@ -1,6 +1,7 @@
 package mqtttest
 
 import (
+	"bytes"
 	"net"
 	"sync"
 	"time"
@@ -32,6 +33,9 @@ type Fake struct {
 	// message (from 0) of the topic; nil delivers it as it is. p's slices are
 	// the callee's to keep.
 	Deliver func(n int, p packet.Publish) []packet.Publish
+	// Wild delivers to topics with a wildcard in place of the last character,
+	// which no message may have.
+	Wild bool
 	// Ack returns the reason code for the n-th message from one connection and
 	// whether to answer at all; nil answers success.
 	Ack func(n int, p *packet.Publish) (code packet.ReasonCode, answer bool)
@@ -279,5 +283,21 @@ func (c *fakeConn) deliver(m packet.Publish) {
 		}
 		m.PacketID = c.id
 	}
+	if c.f.Wild {
+		c.sendWild(&m)
+		return
+	}
 	c.send(&m)
+}
+
+// sendWild makes of a good message one that an encoder would refuse.
+func (c *fakeConn) sendWild(m *packet.Publish) {
+	out, err := m.Append(nil, c.v)
+	if err != nil {
+		return
+	}
+	at := bytes.Index(out, m.Topic)
+	out[at+len(m.Topic)-1] = '+'
+	c.End(append(c.Begin(), out...))
+	_ = c.Flush()
 }
