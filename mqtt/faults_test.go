@@ -3,6 +3,7 @@ package mqtt
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -21,10 +22,11 @@ import (
 // site is a broker that can be killed and started again: connections are cut
 // without a word.
 type site struct {
-	t    *testing.T
-	addr atomic.Pointer[string]
-	b    *broker.Broker
-	l    *cutListener
+	t     *testing.T
+	keeps bool // what the broker knows outlives it
+	addr  atomic.Pointer[string]
+	b     *broker.Broker
+	l     *cutListener
 }
 
 // cutListener remembers its connections, to reset them.
@@ -49,7 +51,10 @@ func (s *site) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.l, s.b = &cutListener{Listener: l}, broker.New(broker.Config{})
+	s.l = &cutListener{Listener: l}
+	if s.b == nil {
+		s.b = broker.New(broker.Config{})
+	}
 	go s.b.Serve(s.l)
 	addr := l.Addr().String()
 	s.addr.Store(&addr)
@@ -63,42 +68,60 @@ func (s *site) kill() {
 		_ = nc.Close()
 	}
 	s.l.mu.Unlock()
-	_ = s.b.Close()
+	if !s.keeps {
+		_ = s.b.Close()
+		s.b = nil
+	}
 }
 
 func (s *site) dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", *s.addr.Load())
 }
 
-// hose publishes to its own subscription as fast as the window lets it.
+// hose publishes numbered messages to its own subscription as fast as the window
+// lets it.
 type hose struct {
 	NopHandler
 	c       atomic.Pointer[Client]
 	tmpl    atomic.Pointer[packet.Template]
 	session *Session
 	qos     byte
-	sent    atomic.Int64
+	stop    atomic.Bool
+	sent    atomic.Uint64
 	acked   atomic.Int64
-	got     atomic.Int64
 	dropped atomic.Int64
 	outages atomic.Int64
+	kept    atomic.Int64 // of the outages, those over which the broker kept the session
+	seen    map[uint64]int
+	known   atomic.Int64 // numbers in seen
 	err     error
 }
 
 func (h *hose) Up(c *Client) {
 	h.dropped.Add(int64(len(c.Resumed().Dropped)))
-	t, err := c.Template(&packet.Publish{QoS: h.qos, PacketID: uint16(min(h.qos, 1)), Topic: []byte("hose/" + c.ClientID()), Payload: make([]byte, 64)})
+	t, err := c.Template(&packet.Publish{QoS: h.qos, PacketID: 1, Topic: []byte("hose/" + c.ClientID()), Payload: make([]byte, 64)})
 	if err == nil {
 		h.tmpl.Store(t)
 		h.c.Store(c)
 	}
 }
-func (h *hose) Down(error)              {}
-func (h *hose) Reconnected(Reconnect)   { h.outages.Add(1); h.pump() }
-func (h *hose) Room()                   { h.pump() }
-func (h *hose) BatchEnd()               { h.pump() }
-func (h *hose) Message(*packet.Publish) { h.got.Add(1) }
-func (h *hose) Closed(err error)        { h.err = err }
+func (h *hose) Down(error)       {}
+func (h *hose) Room()            { h.pump() }
+func (h *hose) BatchEnd()        { h.pump() }
+func (h *hose) Closed(err error) { h.err = err }
+
+func (h *hose) Reconnected(r Reconnect) {
+	if r.Resumed.Present {
+		h.kept.Add(1)
+	}
+	h.outages.Add(1)
+	h.pump()
+}
+
+func (h *hose) Message(p *packet.Publish) {
+	h.seen[binary.BigEndian.Uint64(p.Payload)]++
+	h.known.Store(int64(len(h.seen)))
+}
 
 func (h *hose) Acks(acks []Ack) {
 	for i := range acks {
@@ -109,66 +132,99 @@ func (h *hose) Acks(acks []Ack) {
 }
 
 func (h *hose) pump() {
-	n, _ := h.c.Load().PublishN(h.tmpl.Load(), 100, 0, nil)
-	h.sent.Add(int64(n))
+	if !h.stop.Load() {
+		_, _ = h.c.Load().PublishN(h.tmpl.Load(), 100, 0, func(p []byte) { binary.BigEndian.PutUint64(p, h.sent.Add(1)) })
+	}
 	_ = h.c.Load().Flush()
 }
 
+// openHose connects the i-th of four: QoS 1 and 2, of 3.1.1 and 5.
+func openHose(t *testing.T, s *site, i int, sweeper *Sweeper) (*hose, *Link) {
+	t.Helper()
+	h := &hose{session: NewSession(), qos: byte(1 + i/2), seen: make(map[uint64]int)}
+	id := fmt.Sprintf("hose%d", i)
+	cfg := Config{Dial: s.dial, Version: packet.V311, ClientID: id, KeepAlive: time.Minute, Sweeper: sweeper, Inflight: 50, Handler: h, Session: h.session}
+	if i%2 == 1 {
+		cfg.Version, cfg.Properties.SessionExpiry = packet.V5, new(uint32(60))
+	}
+	l, err := Open(t.Context(), LinkConfig{
+		Config: cfg, Reconnect: true, Backoff: Backoff{Min: time.Millisecond, Max: 5 * time.Millisecond},
+		Subscriptions: []packet.Subscription{{Filter: "hose/" + id, QoS: h.qos}}, GiveUp: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.pump()
+	return h, l
+}
+
 // TestBrokerKills: fifty kills under full load end no link, lose no account of
-// a message, and leave no goroutine behind.
+// a message, and leave no goroutine behind. Where the broker keeps its sessions
+// every message arrives, and at QoS 2 once. (eclipse-paho/paho.mqtt.golang#509,
+// #328, #96, #83, #411, #613)
 func TestBrokerKills(t *testing.T) {
+	for _, keeps := range []bool{false, true} {
+		t.Run(fmt.Sprintf("keeps=%v", keeps), func(t *testing.T) { brokerKills(t, keeps) })
+	}
+}
+
+func brokerKills(t *testing.T, keeps bool) {
 	kills := 50
 	if testing.Short() {
 		kills = 5
 	}
 	before := runtime.NumGoroutine()
-	s := &site{t: t}
+	s := &site{t: t, keeps: keeps}
 	s.start()
-	var hoses []*hose
-	var links []*Link
 	sweeper := NewSweeper()
-	for i := range 4 {
-		v := packet.V311
-		if i%2 == 1 {
-			v = packet.V5
-		}
-		h := &hose{session: NewSession(), qos: byte(1 + i%3%2)}
-		id := fmt.Sprintf("hose%d", i)
-		cfg := Config{Dial: s.dial, Version: v, ClientID: id, KeepAlive: time.Minute, Sweeper: sweeper, Inflight: 50, Handler: h, Session: h.session}
-		if v == packet.V5 {
-			cfg.Properties.SessionExpiry = new(uint32(60))
-		}
-		l, err := Open(t.Context(), LinkConfig{
-			Config: cfg, Reconnect: true, Backoff: Backoff{Min: time.Millisecond, Max: 5 * time.Millisecond},
-			Subscriptions: []packet.Subscription{{Filter: "hose/" + id, QoS: 1}}, GiveUp: time.Minute,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		hoses, links = append(hoses, h), append(links, l)
-		h.pump()
+	var hoses [4]*hose
+	var links [4]*Link
+	for i := range hoses {
+		hoses[i], links[i] = openHose(t, s, i, sweeper)
 	}
 	for k := range kills {
 		for i, h := range hoses {
-			goal := h.acked.Load() + 100
-			until(t, fmt.Sprintf("hose %d after %d kills", i, k), func() bool { return h.acked.Load() >= goal && h.got.Load() > 0 })
+			goal, known := h.acked.Load()+100, h.known.Load()
+			until(t, fmt.Sprintf("hose %d after %d kills", i, k), func() bool { return h.acked.Load() >= goal && h.known.Load() > known })
 		}
 		s.kill()
 		s.start()
 	}
 	for i, h := range hoses {
 		until(t, "the last reconnect", func() bool { return h.outages.Load() >= int64(kills) })
+		if keeps {
+			h.stop.Store(true)
+			until(t, "what is in flight", func() bool { return h.session.InFlight() == 0 && h.known.Load() == int64(h.sent.Load()) })
+		}
 		links[i].Close()
-		if sent, known := h.sent.Load(), h.acked.Load()+h.dropped.Load()+int64(h.session.InFlight()); sent != known {
-			t.Errorf("hose %d: sent %d, but acked %d + dropped %d + in flight %d", i, sent, h.acked.Load(), h.dropped.Load(), h.session.InFlight())
-		}
-		if EndOf(h.err) != "closed by this side" || h.outages.Load() != int64(kills) {
-			t.Errorf("hose %d: %d outages, ended by %v", i, h.outages.Load(), h.err)
-		}
+		h.check(t, i, kills, keeps)
 	}
 	sweeper.Stop()
+	s.keeps = false
 	s.kill()
 	until(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// check holds the hose, whose link has ended, to account.
+func (h *hose) check(t *testing.T, i, kills int, keeps bool) {
+	sent, acked, dropped, left := int64(h.sent.Load()), h.acked.Load(), h.dropped.Load(), int64(h.session.InFlight())
+	if sent != acked+dropped+left {
+		t.Errorf("hose %d: sent %d, but acked %d + dropped %d + in flight %d", i, sent, acked, dropped, left)
+	}
+	if EndOf(h.err) != "closed by this side" || h.outages.Load() != int64(kills) {
+		t.Errorf("hose %d: %d outages, ended by %v", i, h.outages.Load(), h.err)
+	}
+	again := 0
+	for _, n := range h.seen {
+		again += n - 1
+	}
+	if h.qos == 2 && again > 0 {
+		t.Errorf("hose %d: %d of %d messages came again at QoS 2", i, again, sent)
+	}
+	if keeps && (h.kept.Load() != int64(kills) || dropped+left > 0 || int64(len(h.seen)) != sent) {
+		t.Errorf("hose %d: %d sessions kept; of %d sent %d came, %d were dropped, %d are in flight", i, h.kept.Load(), sent, len(h.seen), dropped, left)
+	}
+	t.Logf("QoS %d: %d sent, %d acknowledged, %d dropped, %d received, %d again", h.qos, sent, acked, dropped, len(h.seen), again)
 }
 
 // until waits for a condition of other goroutines.
