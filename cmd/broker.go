@@ -27,6 +27,9 @@ var brokerFlags = []flagGroup{{"Flags", []flagSpec{
 	{name: "key", key: "broker-key", aliases: []string{"keyfile", "key-file"}, help: "`FILE` of its key, unless in the same file"},
 	{name: "ca-out", help: "write the throw-away certificate's CA to `FILE`, which may replace a certificate and nothing else"},
 	{name: "addr-file", help: "write the addresses to `FILE` once they are listened on, one URL a line"},
+	{name: "users", help: "CSV `FILE` of who may connect, its first row user,password; by password, or by SCRAM-SHA-256 (default everybody)"},
+	{name: "server-reference", help: "send MQTT 5 clients away to the server `HOST:PORT`"},
+	{name: "server-reference-code", help: "the `REASON`: use-another (0x9C) or moved (0x9D) (default use-another)"},
 	{name: "quiet", kind: toggle, tool: true, help: "do not say why connections end"},
 	{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},
 }}}
@@ -35,6 +38,8 @@ var brokerFlags = []flagGroup{{"Flags", []flagSpec{
 type brokerOptions struct {
 	listen, tlsListen          string
 	cert, key, caOut, addrFile string
+	users                      string
+	reference, referenceCode   string
 	quiet                      bool
 }
 
@@ -43,7 +48,7 @@ func (a *app) brokerCommand() *cobra.Command {
 		Use: "broker [flags]", Short: "Serve the embedded broker", Args: noArgs,
 		Long: "Broker serves the broker that mqttload measures when no other target is given.\n" +
 			"It is made for measuring, not for production: it lives in memory, and everybody\n" +
-			"who reaches it may connect, publish and subscribe.\n\n" +
+			"who reaches it, or who is among --users, may connect, publish and subscribe.\n\n" +
 			"Values come from, first to last: flag, environment (--tls-listen is\n" +
 			"MQTTLOAD_TLS_LISTEN), configuration file (tls-listen: ...), default. There,\n" +
 			"--tls, --cert and --key are MQTTLOAD_BROKER_TLS, _CERT and _KEY, broker-tls,\n" +
@@ -75,7 +80,8 @@ func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 	}
 	o := brokerOptions{
 		listen: s["listen"].value(), tlsListen: s["tls-listen"].value(), cert: s["cert"].value(), key: s["key"].value(),
-		caOut: s["ca-out"].value(), addrFile: s["addr-file"].value(), quiet: s["quiet"].on(),
+		caOut: s["ca-out"].value(), addrFile: s["addr-file"].value(), users: s["users"].value(),
+		reference: s["server-reference"].value(), referenceCode: s["server-reference-code"].value(), quiet: s["quiet"].on(),
 	}
 	switch {
 	case s["tls"].on():
@@ -91,6 +97,7 @@ func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 	if o.key != "" && o.cert == "" {
 		bad.usage("give the certificate with --cert", "%s without --cert", s["key"].place)
 	}
+	checkReference(s, &bad)
 	return o, bad.err()
 }
 
@@ -103,7 +110,15 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 			return err
 		}
 	}
-	var cfg broker.Config
+	cfg := broker.Config{ServerReference: o.reference, ServerReferenceCode: referenceCodes[o.referenceCode]}
+	who := "everybody may connect"
+	if o.users != "" {
+		var err error
+		if cfg.Users, err = a.readUsers(o.users); err != nil {
+			return err
+		}
+		who = "every user may do everything"
+	}
 	if !o.quiet {
 		cfg.Logf = func(format string, args ...any) { a.warn(format, args...) }
 	}
@@ -119,7 +134,7 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 			return usageError("choose a file in a directory that exists", "--addr-file %s: %v", o.addrFile, osCause(err))
 		}
 	}
-	a.warn("this broker is made for measuring, not for production: everybody may connect, and it keeps nothing")
+	a.warn("this broker is made for measuring, not for production: %s, and it keeps nothing", who)
 	ctx, stop := a.interruptible(ctx, func() {})
 	defer stop()
 	for _, u := range urls {
@@ -146,7 +161,9 @@ func (a *app) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]
 		if l.addr == "" {
 			continue
 		}
-		a.warnPublic(l.addr)
+		if o.users == "" {
+			a.warnPublic(l.addr)
+		}
 		nl, err := broker.Listen(l.addr, l.conf)
 		if err != nil {
 			for _, other := range listeners {

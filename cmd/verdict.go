@@ -139,6 +139,14 @@ func remedy(kind, text string) string {
 		return "check --url and the network; --connect-timeout sets how long to wait"
 	case kind == "disconnect" && strings.HasSuffix(text, "by the broker"):
 		return "its log says why; before MQTT 5 a broker cannot tell how many messages it takes in flight (Mosquitto: max_inflight_messages, 20): a smaller --inflight or --protocol 5 may do"
+	case kind == "connack" && strings.Contains(text, "(0x8C)"):
+		return "the broker does not authenticate these clients by that method: leave --auth-method out, or set its authenticator up for it"
+	case kind == "connack" && strings.Contains(text, "referred by"):
+		return "what the brokers refer to is in their configuration; give the one that works as --url"
+	case kind == "connack" && strings.Contains(text, "it refers to"):
+		return "--follow-server-reference goes there, with user and password; or give that server as --url"
+	case kind == "reauth":
+		return "the broker's log says why it refuses who it has let in before; its authenticator must know re-authentication"
 	case kind == "connack":
 		return "check --username, --password-file, --client-id and --protocol against what the broker allows"
 	case kind == "subscribe":

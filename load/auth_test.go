@@ -110,6 +110,52 @@ func oneUser(t *testing.T) *broker.Users {
 	return users
 }
 
+// tap keeps what is written.
+type tap struct {
+	net.Conn
+	mu  *sync.Mutex
+	all *bytes.Buffer
+}
+
+func (c tap) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	c.all.Write(b)
+	c.mu.Unlock()
+	return c.Conn.Write(b)
+}
+
+// TestPasswordIsProved: not one byte of it is sent, but the user name is, and
+// with a file of credentials each client is another user.
+func TestPasswordIsProved(t *testing.T) {
+	users, err := broker.NewUsers([]broker.User{{Name: "one", Password: canary + "1"}, {Name: "two", Password: canary + "2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := filepath.Join(t.TempDir(), "c.csv")
+	if err := os.WriteFile(rows, []byte("user,password\none,"+canary+"1\ntwo,"+canary+"2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := newTown(t, map[string]broker.Config{"a:1883": {Users: users}})
+	wire := tap{mu: new(sync.Mutex), all: new(bytes.Buffer)}
+	n.through = func(nc net.Conn) net.Conn { return tap{nc, wire.mu, wire.all} }
+	c := scramCase(0)
+	c.Clients.Credentials = rows
+	r, _, err := n.run(t, c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, r, 3*c.Load.Messages)
+	sent := wire.all.String()
+	if strings.Contains(sent, canary) || strings.Contains(sent, "user") {
+		t.Error("a password, or the user name that the rows replace, was sent")
+	}
+	for _, name := range []string{"one", "two"} {
+		if !strings.Contains(sent, "\x00\x03"+name) || !strings.Contains(sent, "n,,n="+name+",r=") {
+			t.Errorf("%s is not in CONNECT as user name and in the exchange", name)
+		}
+	}
+}
+
 // TestReauthUnderLoad: messages go on while everybody authenticates again and
 // again, and every one of them arrives.
 func TestReauthUnderLoad(t *testing.T) {

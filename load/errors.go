@@ -86,12 +86,13 @@ func isAlert(err error) bool {
 // clients is counted under one name.
 func kindOf(err error) string {
 	var refused *mqtt.RefusedError
+	var referral *referralError
 	var sub *mqtt.SubscribeError
 	var limit *mqtt.LimitError
 	var proto *mqtt.ProtocolError
 	var te *tlsError
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(err, &refused), errors.As(err, &referral):
 		return "connack"
 	case errors.Is(err, mqtt.ErrAwaitConnack) && errors.Is(err, errConnectTimeout):
 		return "connack timeout"

@@ -23,9 +23,21 @@ type Probe struct {
 func (r *Routes) Probe(i int, runID string) *Probe {
 	s := &session{caseRun: &caseRun{Case: r.c, routes: r, x: &Executor{cfg: Config{RunID: runID}}}}
 	p := &Probe{Dialer: r.Dialer(i), session: s}
+	if path := r.c.Clients.Credentials; path != "" && p.err == nil {
+		p.err = p.assume(path)
+	}
 	p.Config = s.clientConfig(0, nil, p.Dialer)
 	p.Config.Handler, p.Config.CleanStart, p.Config.Properties.SessionExpiry = nil, true, nil
 	return p
+}
+
+// assume makes the probe the client of the first row of a credentials file.
+func (p *Probe) assume(path string) (err error) {
+	if p.session.credentials, err = readCredentials(path, 1); err != nil {
+		return err
+	}
+	p.identity = &p.session.credentials[0]
+	return p.identity.identify(p.Dialer)
 }
 
 // Bound bounds ctx by the connect timeout of the case.
@@ -52,6 +64,10 @@ func (p *Probe) Connect(ctx context.Context, nc net.Conn, h mqtt.Handler) (clien
 	err = insist(ctx, func() error { return p.follow(once) }, func(error) {})
 	return client, err
 }
+
+// Way says where Server References have led the probe, "" for nowhere:
+// "mqtt://a:1883 to mqtt://b:1883".
+func (p *Probe) Way() string { return p.arrived() }
 
 // Topic returns the first topic of a case.
 func (p *Probe) Topic(c *scenarios.Case) string {

@@ -106,7 +106,7 @@ func (r *reauth) authenticated(took time.Duration, err error) {
 		r.legs.reauth.record(int64(took), 1)
 	case r.closing.Load(), errors.Is(err, mqtt.ErrClosed):
 	case errors.Is(err, mqtt.ErrAuthenticating):
-		r.errs.add("reauth", "left out: the one before was under way when it was due", err.Error())
+		r.errs.add("reauth", "left out: the one before was under way when it was due", "")
 	default:
 		r.errs.add("reauth", mqtt.EndOf(err), err.Error())
 	}

@@ -37,6 +37,9 @@ func (r *route) probe(ctx context.Context) error {
 		return nil
 	}
 	defer client.Close()
+	if way := p.Way(); way != "" {
+		r.ok("reference", "sent from %s", way)
+	}
 	_, connack := client.Timing()
 	r.ok("connect", "MQTT %s accepted in %s", r.lead().Protocol, took(connack))
 	r.limits(client)
@@ -97,6 +100,8 @@ func connectHint(err error) string {
 	switch {
 	case errors.As(err, &refused) && refused.MayPass():
 		return "the broker is busy or limits connections: try again later"
+	case errors.As(err, &refused) && refused.ServerReference != "":
+		return "--follow-server-reference goes there, with user and password; or give that server as --url"
 	case errors.As(err, &refused):
 		return "check --username, --password-file, --client-id and --protocol against what the broker allows"
 	}

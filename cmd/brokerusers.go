@@ -1,0 +1,68 @@
+package cmd
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// referenceCodes are the reasons to send a client away. [MQTT5 4.11]
+var referenceCodes = map[string]packet.ReasonCode{
+	"": packet.ReasonUseAnotherServer, "use-another": packet.ReasonUseAnotherServer, "moved": packet.ReasonServerMoved,
+}
+
+// checkReference refuses a server reference that no client could follow.
+func checkReference(s settings, bad *faults) {
+	ref, code := s["server-reference"], s["server-reference-code"]
+	if ref.source > 0 {
+		if _, err := scenarios.ParseReferences(ref.value(), scenarios.URL{Scheme: "mqtt"}); err != nil {
+			bad.usage("write HOST or HOST:PORT, an IPv6 address in brackets", "%s %s: %v", ref.place, printable(ref.value()), err)
+		}
+	}
+	if _, known := referenceCodes[code.value()]; !known {
+		bad.usage("", "%s %s: must be moved or use-another", code.place, printable(code.value()))
+	}
+	if code.source > 0 && ref.source == 0 {
+		bad.usage("add --server-reference HOST:PORT", "%s without --server-reference", code.place)
+	}
+}
+
+// readUsers reads the users of a CSV file, whose first row names its columns:
+// the form of a run's --credentials, of which it may be the same file.
+func (a *app) readUsers(path string) (*broker.Users, error) {
+	file, err := scenarios.OpenCredentials(path)
+	if err != nil {
+		return nil, usageError("", "--users: %v", err)
+	}
+	defer file.Close()
+	var list []broker.User
+	for {
+		row, err := file.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && !(row.HasUser && row.HasPassword) {
+			return nil, usageError("", "--users %s: its first row must name the columns user and password", path)
+		}
+		if err != nil {
+			return nil, usageError("", "--users: %v", err)
+		}
+		list = append(list, broker.User{Name: row.User, Password: row.Password})
+	}
+	if list == nil {
+		return nil, usageError("add a row for each user below user,password", "--users %s: has no users: nobody could connect", path)
+	}
+	users, err := broker.NewUsers(list)
+	if err != nil {
+		return nil, usageError("", "--users %s: %v", path, err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
+		a.warn("warning: everybody can read the file of users %s", path)
+		a.warn("hint: chmod 600 it")
+	}
+	return users, nil
+}
