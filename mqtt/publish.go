@@ -30,11 +30,19 @@ func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	// [MQTT-3.2.2-15]
-	if m := limits.MaximumPacketSize; m != nil && t.Size() > int(*m) {
-		return nil, limitErrorf("packet of %d B is larger than the broker's maximum of %d B", t.Size(), *m)
+	if err := c.checkSize(t.Size()); err != nil {
+		return nil, err
 	}
 	return t, nil
+}
+
+// checkSize holds a packet of so many bytes to the broker's Maximum Packet Size.
+func (c *Client) checkSize(size int) error {
+	// [MQTT-3.2.2-15]
+	if m := c.connack.Properties.MaximumPacketSize; m != nil && size > int(*m) {
+		return limitErrorf("packet of %d B is larger than the broker's maximum of %d B", size, *m)
+	}
+	return nil
 }
 
 // checkProperties holds p to what a client may send, and to the broker's Topic

@@ -90,6 +90,9 @@ func (c *Client) sendRequest(want packet.Type, encode func(dst []byte, id uint16
 		return nil, ErrNoPacketID
 	}
 	b, err := encode(out, id)
+	if err == nil {
+		err = c.checkSize(len(b) - len(out))
+	}
 	if err != nil {
 		c.win.free(c.win.find(id))
 		c.conn.End(out)
