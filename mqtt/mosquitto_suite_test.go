@@ -257,7 +257,8 @@ func TestMosquittoSubscribe(t *testing.T) {
 }
 
 // TestMosquittoReceive is what a broker sends: test/lib/03-publish-b2c-*.py and
-// 11-prop-recv-*.py.
+// 11-prop-recv-*.py. This client's handler has a message before its exchange
+// has ended: where the script goes on after that, the broker says so.
 func TestMosquittoReceive(t *testing.T) {
 	take := func(qos byte) func(m *mosquitto) {
 		return func(m *mosquitto) {
@@ -310,10 +311,12 @@ func TestMosquittoReceive(t *testing.T) {
 			< 50 02 0038
 			> ` + pubrel + `
 			< 70 02 0038
+			> 30 * "go" 00 'on'
 			< e0 00
 			end`, act: func(m *mosquitto) {
 			c := m.connect()
 			m.receive("len/qos2/test", "message", 2)
+			m.receive("go", "on", 0)
 			m.leave(c)
 		}})
 	}
@@ -326,6 +329,7 @@ func TestMosquittoReceive(t *testing.T) {
 			< CONNECT
 			> CONNACK
 			` + strings.Replace(exchange, "ID", id+` 17 03 "plain/text" 08 "msg/123" 'message'`, 1) + `
+			> 30 * "go" 00 'on'
 			< 30 * "ok" 00 'ok'
 			cut`, act: func(m *mosquitto) {
 			c := m.connect()
@@ -333,6 +337,7 @@ func TestMosquittoReceive(t *testing.T) {
 			if got.ContentType == nil || *got.ContentType != "plain/text" || got.ResponseTopic == nil || *got.ResponseTopic != "msg/123" {
 				m.Errorf("properties %+v", got)
 			}
+			m.receive("go", "on", 0)
 			m.publish(c, "ok", "ok", 0)
 			<-c.Done()
 		}})
