@@ -26,7 +26,7 @@ type statement struct {
 // TestStatements: every statement of the list stands above a line that obeys
 // it, and the tests that would fail without that line exist.
 func TestStatements(t *testing.T) {
-	comments := map[string]string{}
+	comments, tests := map[string]string{}, map[string]string{}
 	for side, dirs := range sources {
 		comments[side] = commentsOf(t, dirs)
 	}
@@ -38,18 +38,35 @@ func TestStatements(t *testing.T) {
 			t.Errorf("%s:%d: %s stands twice", where, s.line, key)
 		}
 		seen[key] = true
-		if !regexp.MustCompile(regexp.QuoteMeta(s.id) + `\b`).MatchString(comments[s.side]) {
+		if !names(comments[s.side], s.id) {
 			t.Errorf("%s:%d: %s stands above no line of %v", where, s.line, s.id, sources[s.side])
 		}
-		funcs := testsIn(t, s.tests)
+		if tests[s.tests] == "" {
+			tests[s.tests] = filesOf(t, s.tests, true)
+		}
 		for _, name := range s.names {
-			if !strings.Contains(funcs, "\nfunc "+name+"(") {
+			if !strings.Contains(tests[s.tests], "\nfunc "+name+"(") {
 				t.Errorf("%s:%d: no %s in %s", where, s.line, name, s.tests)
 			}
 		}
 	}
 	if len(seen) == 0 {
 		t.Errorf("no statements")
+	}
+}
+
+// names reports whether id stands in text, and not as a part of another one.
+func names(text, id string) bool {
+	const more = "-.0123456789"
+	for {
+		before, after, ok := strings.Cut(text, id)
+		if !ok {
+			return false
+		}
+		if !strings.ContainsAny(before[max(0, len(before)-1):], more) && !strings.ContainsAny(after[:min(1, len(after))], more) {
+			return true
+		}
+		text = after
 	}
 }
 
@@ -94,8 +111,6 @@ func commentsOf(t *testing.T, dirs []string) string {
 	}
 	return b.String()
 }
-
-func testsIn(t *testing.T, dir string) string { return filesOf(t, dir, true) }
 
 // filesOf returns the text of the Go files in a folder of the module.
 func filesOf(t *testing.T, dir string, tests bool) string {

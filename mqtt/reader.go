@@ -232,6 +232,8 @@ func (c *Client) decodeAck(f packet.Frame) error {
 
 // checkInfo: [MQTT-3.1.2-29] Without Request Problem Information no Reason
 // String or User Property comes in a packet but PUBLISH, CONNACK and DISCONNECT.
+// Response Information that was not asked for [MQTT-3.1.2-28] is the server's
+// fault alone: nothing has a client refuse it.
 func (c *Client) checkInfo(t packet.Type, p *packet.Properties) error {
 	if c.cfg.Terse && (p.ReasonString != nil || len(p.UserProperties) > 0) {
 		return protocolErrorf(packet.ReasonProtocolError, "%s with a reason string or user property, which CONNECT has asked not to send", t)

@@ -387,7 +387,7 @@ func (o *outage) judge(err error) error {
 	return err
 }
 
-// follow goes where err refers to, if it does.
+// follow goes where err refers to, if it does. [MQTT5 4.11]
 func (o *outage) follow(err error) error {
 	ref := serverReference(err)
 	if ref == "" || o.cfg.Refer == nil {

@@ -27,6 +27,19 @@ func TestTopicAliasLimit(t *testing.T) {
 	peer.ExpectEnd()
 }
 
+// TestPublishWaits: [MQTT-3.3.4-7] nor does a single message exceed the quota.
+func TestPublishWaits(t *testing.T) {
+	c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, "20 06 00 00 03 210001")
+	publish(t, c, 1, 1, 0)
+	peer.ExpectType(packet.PUBLISH)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := c.Publish(ctx, &packet.Publish{QoS: 1, PacketID: 1, Topic: []byte("a")})
+	if !errors.Is(err, ErrWindowFull) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestReceiveMaximumIn: [MQTT-3.3.4-9] a broker that sends more than was allowed
 // is told so. [MQTT5 4.9]
 func TestReceiveMaximumIn(t *testing.T) {

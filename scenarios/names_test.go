@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -59,4 +60,13 @@ func TestLastPair(t *testing.T) {
 func TestClientIDWithUser(t *testing.T) {
 	_, err := set(t, parse(t, "matrix: {protocol: 3.1}"), "client-id", "%u%i", "username", strings.Repeat("u", 20)).Cases()
 	checkErrors(t, err, "--client-id: client_id %u%i may have 29 characters, and MQTT 3.1 allows 1 to 23: shorten it")
+}
+
+// TestDefaultClientID: [MQTT-3.1.3-5] every broker takes the identifiers of ten
+// million clients that were given none.
+func TestDefaultClientID(t *testing.T) {
+	id := Expand(newScenario().base.Clients.ClientID, sampleVars(10_000_000))
+	if !regexp.MustCompile(`^[0-9a-zA-Z]{1,23}$`).MatchString(id) {
+		t.Errorf("client identifier %q", id)
+	}
 }

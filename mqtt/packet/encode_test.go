@@ -20,6 +20,8 @@ func TestAppendRefuses(t *testing.T) {
 		"connect no client id":      {&connectCodec{Connect{Version: V311}}, V311},
 		"connect 3.1 no client id":  {&connectCodec{Connect{Version: V31, CleanStart: true}}, V31},
 		"connect long client id":    {&connectCodec{Connect{Version: V5, ClientID: long}}, V5},
+		"connect client id":         {&connectCodec{Connect{Version: V5, ClientID: "\xff"}}, V5},
+		"connect NUL in client id":  {&connectCodec{Connect{Version: V5, ClientID: "a\x00"}}, V5},
 		"connect NUL in user":       {&connectCodec{Connect{Version: V5, HasUsername: true, Username: "\x00"}}, V5},
 		"connect control in user":   {&connectCodec{Connect{Version: V5, HasUsername: true, Username: "a\n"}}, V5},
 		"connect long password":     {&connectCodec{Connect{Version: V5, HasPassword: true, Password: []byte(long)}}, V5},
@@ -137,6 +139,24 @@ func TestDecodeWrongType(t *testing.T) {
 		err := newCodec(typ).Decode(f, V5)
 		if bad, ok := errors.AsType[*MalformedError](err); !ok || !strings.Contains(bad.Rule, "packet is ") {
 			t.Errorf("%s: %v", typ, err)
+		}
+	}
+}
+
+// TestDecodeFlags: [MQTT-2.1.3-1] a decoder looks at the flags too, because the
+// scanner of a broker does not know the version before CONNECT; 3.1 has none.
+func TestDecodeFlags(t *testing.T) {
+	for typ := CONNACK; typ <= DISCONNECT; typ++ {
+		if typ == PUBLISH {
+			continue
+		}
+		f := Frame{First: firstByte(typ) ^ 1, Body: []byte{0, 1, 0, 1, 'a', 0}}
+		for _, v := range []Version{V31, V311, V5} {
+			err := newCodec(typ).Decode(f, v)
+			bad, ok := errors.AsType[*MalformedError](err)
+			if got := ok && strings.Contains(bad.Rule, "MQTT-2.1.3-1"); got != (v != V31) {
+				t.Errorf("%s in %s: %v", typ, v, err)
+			}
 		}
 	}
 }
