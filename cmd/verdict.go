@@ -249,19 +249,23 @@ func (o outcome) broken() faults {
 	for qos := byte(1); qos <= 2; qos++ {
 		var d result.Delivery
 		var example string
+		hint := queueHint
 		for _, c := range o.cases {
 			plan := o.plan(c.ID)
 			if plan.QoS != qos || downgraded(c) || c.Clients.Reconnects > 0 && !plan.Clients.Persistent(plan.Protocol) {
 				continue
 			}
 			d.Add(c.Delivery)
+			if c.Delivery.Lost > 0 && warned(c, result.SessionNotKept) {
+				hint = sessionHint
+			}
 			if example == "" && (c.Delivery.Lost > 0 || qos == 2 && c.Delivery.Duplicated > 0) {
 				example = c.ID
 			}
 		}
 		if d.Lost > 0 {
 			bad = append(bad, fault{exitDelivery, fmt.Sprintf("%s of %s messages were lost at QoS %d (%s), first in %s", result.FormatInt(d.Lost),
-				result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected), example), "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain tells late from lost"})
+				result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected), example), hint})
 		}
 		if qos == 2 && d.Duplicated > 0 {
 			bad = append(bad, fault{exitDelivery, fmt.Sprintf("%s messages were delivered more than once at QoS 2, first in %s",
@@ -271,8 +275,16 @@ func (o outcome) broken() faults {
 	return bad
 }
 
-func downgraded(c result.Case) bool {
-	return slices.ContainsFunc(c.Warnings, func(w result.Warning) bool { return w.Code == "granted-qos" })
+// What may help where messages are lost.
+const (
+	queueHint   = "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain tells late from lost"
+	sessionHint = "the broker lost the subscribers' sessions, and nobody was subscribed until they were back: it has to keep sessions over a restart (Mosquitto: persistence true)"
+)
+
+func downgraded(c result.Case) bool { return warned(c, "granted-qos") }
+
+func warned(c result.Case, code string) bool {
+	return slices.ContainsFunc(c.Warnings, func(w result.Warning) bool { return w.Code == code })
 }
 
 func plural(n int, what string) string {

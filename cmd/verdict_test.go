@@ -21,6 +21,18 @@ func measuredCase(id string) result.Case {
 	}
 }
 
+// TestLossHint: what may help is another thing where the broker lost sessions.
+func TestLossHint(t *testing.T) {
+	for code, want := range map[string]string{"": "max_queued_messages", result.SessionNotKept: "persistence true"} {
+		c := measuredCase("a")
+		c.Delivery.Lost, c.Warnings = 1, []result.Warning{{Code: code}}
+		o := outcome{planned: []scenarios.Case{{ID: "a", QoS: 1}}, cases: []result.Case{c}}
+		if bad := o.verdict(); len(bad) != 1 || !strings.Contains(bad[0].hint, want) {
+			t.Errorf("%q: %+v", code, bad)
+		}
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	broke := errors.New("qos=1: it broke")
 	refused := fmt.Errorf("qos=1: %w", &mqtt.SubscribeError{})

@@ -196,8 +196,10 @@ func (c *caseRun) result() *result.Case {
 	if w := rateWarning(r); w.Code != "" && !c.interrupted {
 		r.Warnings = append(r.Warnings, w)
 	}
-	if w := c.outages.warning(&c.clients, c.start); w.Code != "" {
-		r.Warnings = append(r.Warnings, w)
+	for _, w := range []result.Warning{c.outages.warning(&c.clients, c.start), c.outages.forgotten()} {
+		if w.Code != "" {
+			r.Warnings = append(r.Warnings, w)
+		}
 	}
 	if len(c.referred) > 0 {
 		r.Warnings = append(r.Warnings, referralWarning(c.referred))

@@ -186,7 +186,7 @@ func (s *session) rejoin(ctx context.Context, i int, m *member) error {
 	if s.Protocol == packet.V31 || client.Connack().SessionPresent {
 		return nil
 	}
-	s.warn("session-not-kept", "the broker has not kept a session: what it had queued is lost",
+	s.warn(result.SessionNotKept, "the broker has not kept a session: what it had queued is lost",
 		"look at the broker's limits on sessions and on --session-expiry")
 	return s.subscribe(ctx, m, client)
 }

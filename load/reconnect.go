@@ -19,7 +19,8 @@ const outageLimit = time.Minute
 type outages struct {
 	first, last int64 // when one was lost first, and when one came back last, on the clock
 	resent      int64
-	took        leg // from the loss to the CONNACK
+	unkept      int64 // subscribers that came back to a broker without their session
+	took        leg   // from the loss to the CONNACK
 }
 
 // warning tells of the connections that came back; its code is "" where none did.
@@ -33,6 +34,23 @@ func (o *outages) warning(clients *result.Clients, start int64) (w result.Warnin
 		time.Duration(o.last-start).Seconds(), result.FormatNS(float64(o.took.hist.Max())), result.FormatInt(o.resent))
 	w.Hint = "the errors say what they were lost by; the outages are in the latencies and on the timeline"
 	return w
+}
+
+// forgotten tells of a broker that has lost the sessions it was asked to keep;
+// the code is "" where it has not.
+func (o *outages) forgotten() (w result.Warning) {
+	if o.unkept == 0 {
+		return w
+	}
+	times := "once"
+	if o.unkept > 1 {
+		times = result.FormatInt(o.unkept) + " times"
+	}
+	return result.Warning{
+		Code:    result.SessionNotKept,
+		Message: fmt.Sprintf("%s a subscriber came back and the broker had not kept its session: nobody was subscribed meanwhile, and what came then was acknowledged and went nowhere", times),
+		Hint:    "a broker keeps sessions over a restart only where it writes them down (Mosquitto: persistence true), and up to its limits on sessions and on --session-expiry",
+	}
 }
 
 // returns reports whether the member's connection is made again when it is lost:
@@ -173,6 +191,9 @@ func (m *member) Reconnected(r mqtt.Reconnect) {
 	s.clients.Reconnects++
 	s.outages.last = s.x.clock()
 	s.outages.took.record(int64(r.Down), 1)
+	if m.sub != nil && !r.Resumed.Present && s.Clients.Persistent(s.Protocol) {
+		s.outages.unkept++
+	}
 	s.mu.Unlock()
 	m.down = false
 	s.away.Add(-1)

@@ -206,6 +206,28 @@ func TestBrokerRestarts(t *testing.T) {
 	}
 }
 
+// TestSessionsForgotten: a broker that takes all connections with it and has
+// forgotten the sessions is said to have, by those who asked it to keep them.
+func TestSessionsForgotten(t *testing.T) {
+	for _, persistent := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &mqtttest.Fake{Deliver: func(_ int, p packet.Publish) []packet.Publish { return keep(p) }}
+			o := &outage{serve: f.ServeConn}
+			o.ready = func() { time.AfterFunc(500*time.Millisecond, func() { o.cut(time.Second) }) }
+			r, err := o.run(t, func(c *scenarios.Case) {
+				atRate(1000, 3*time.Second)(c)
+				c.QoS, c.Clients.CleanStart = 1, !persistent
+			})
+			if err != nil || r.Clients.Reconnects != 2 {
+				t.Fatalf("%v, %+v", err, r.Clients)
+			}
+			if hasWarning(r, result.SessionNotKept) != persistent {
+				t.Errorf("persistent %v: %+v", persistent, r.Warnings)
+			}
+		})
+	}
+}
+
 // TestBackedOff: clients that find nobody try less and less often, and what they
 // hold does not grow; a broker that stays away ends the run.
 func TestBackedOff(t *testing.T) {

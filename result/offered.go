@@ -25,6 +25,10 @@ const (
 	ReceiveRequest = "one message received"
 )
 
+// SessionNotKept is the code of the warning that the broker has lost a session
+// which it was asked to keep.
+const SessionNotKept = "session-not-kept"
+
 // Sends names what the case counts as sent, in the plural, and its rate.
 func (c *Case) Sends() (noun, rate string) {
 	if c.Request == ChurnRequest {
