@@ -65,6 +65,18 @@ var fakes = map[string]func(published func()) *mqtttest.Fake{
 	"tiny": func(func()) *mqtttest.Fake {
 		return &mqtttest.Fake{Connack: packet.Connack{Properties: packet.Properties{MaximumPacketSize: new(uint32(100))}}}
 	},
+	// forgetful drops the Content Type, allows no topic alias, and has Response
+	// Information.
+	"forgetful": func(func()) *mqtttest.Fake {
+		k := packet.Connack{Properties: packet.Properties{TopicAliasMaximum: new(uint16(0)), ResponseInfo: new("re/")}}
+		return &mqtttest.Fake{Connack: k, Deliver: func(_ int, p packet.Publish) []packet.Publish {
+			var props packet.Properties
+			_ = p.ParseProperties(&props) // it has been decoded
+			props.ContentType = nil
+			_ = p.SetProperties(&props)
+			return []packet.Publish{p}
+		}}
+	},
 	"hanging-up": func(func()) *mqtttest.Fake {
 		return &mqtttest.Fake{Hangup: func(n int) bool { return n == 250 }}
 	},

@@ -29,13 +29,16 @@ func pick(names ...string) (list []flagSpec) {
 }
 
 // presetFlags puts a command's own flags between those that all three share.
-func presetFlags(own ...flagSpec) []flagGroup {
+// properties are those of MQTT 5 that mean something to it.
+func presetFlags(properties []string, own ...flagSpec) []flagGroup {
 	groups := []flagGroup{
 		{"Target", pick("url", "host", "port", "connect-timeout", "connect-rate/R", "reconnect", "follow-server-reference", "start-number", "source-ip")},
 		{"Load", own},
 	}
 	for _, g := range runFlags {
 		switch {
+		case strings.HasPrefix(g.title, "MQTT 5"):
+			g.flags = pick(properties...)
 		case strings.HasPrefix(g.title, "MQTT"):
 			g.flags = slices.DeleteFunc(slices.Clone(g.flags), func(f flagSpec) bool { return f.name == "topic" || f.name == "retain" })
 		case strings.HasPrefix(g.title, "Judging"):
@@ -51,15 +54,17 @@ func presetFlags(own ...flagSpec) []flagGroup {
 }
 
 var (
-	clientsFlag = flagSpec{name: "clients", short: "c", tool: true, aliases: []string{"count"}, help: "`N` connections (default 1)"}
-	connFlags   = presetFlags(slices.Concat([]flagSpec{clientsFlag}, pick("protocol", "transport", "tls", "duration"))...)
-	pubFlags    = presetFlags(slices.Concat([]flagSpec{
+	clientsFlag     = flagSpec{name: "clients", short: "c", tool: true, aliases: []string{"count"}, help: "`N` connections (default 1)"}
+	helloProperties = []string{"request-problem-information", "request-response-information"}
+	takenProperties = append([]string{"topic-alias-maximum", "receive-maximum", "maximum-packet-size"}, helloProperties...)
+	connFlags       = presetFlags(takenProperties, slices.Concat([]flagSpec{clientsFlag}, pick("protocol", "transport", "tls", "duration"))...)
+	pubFlags        = presetFlags(append([]string{"topic-alias", "message-expiry", "content-type", "response-topic", "correlation-data", "payload-format"}, helloProperties...), slices.Concat([]flagSpec{
 		clientsFlag,
 		{name: "message", short: "m", tool: true, help: "`TEXT` to publish; the same as --payload text:TEXT"},
 		{name: "size", short: "s", tool: true, help: "payload `SIZE`; the same as --payload (default 256)"},
 		{name: "limit", short: "L", tool: true, help: "`N` messages in total over all publishers, and then end"},
 	}, pick("topic", "payload", "interval/I", "rate", "rate-per-client", "stages", "ramp", "arrival", "duration", "inflight", "verify", "qos", "retain", "protocol", "transport", "tls"))...)
-	subFlags = presetFlags(slices.Concat([]flagSpec{
+	subFlags = presetFlags(append([]string{"subscription-identifier", "no-local", "retain-as-published", "retain-handling"}, takenProperties...), slices.Concat([]flagSpec{
 		{name: "clients", short: "c", tool: true, help: "`N` connections that subscribe (default 1)"},
 		{name: "topic", short: "t", tool: true, help: "`FILTER` to subscribe to, wildcards, variables and $share/GROUP/ allowed"},
 		{name: "count", short: "C", tool: true, help: "`N` messages, and then end within a second"},

@@ -98,6 +98,9 @@ func (o outcome) causes(code int) faults {
 	var order []key
 	for _, c := range o.cases {
 		for _, e := range c.Errors {
+			if e.Kind == "property" {
+				continue // what was delivered is no cause
+			}
 			k := key{e.Kind, e.Reason}
 			if sums[k] == nil {
 				sums[k] = &sum{example: e.Example}

@@ -44,6 +44,7 @@ type caseRun struct {
 	warnings     []result.Warning
 	legs         legs
 	window       int
+	aliases      *result.Aliases
 	byPublisher  clientMeans
 	byReceiver   clientMeans
 	untimed      int64         // deliveries that are in no latency
@@ -58,6 +59,7 @@ func newCaseRun(x *Executor, index int, c *scenarios.Case) *caseRun {
 func (c *caseRun) launch(ctx context.Context, n int) error {
 	if !c.begun {
 		c.begun, c.start = true, c.x.clock()
+		c.warnUnheeded()
 	}
 	if o := c.x.cfg.Observer; o != nil {
 		o.LaunchStart(c.Case, c.index, n)
@@ -187,6 +189,7 @@ func (c *caseRun) result() *result.Case {
 	if c.Load.PublisherClients() > 0 { // without them there is no window
 		r.Window, r.WindowAsked = c.window, c.Load.Inflight
 	}
+	r.Aliases = c.aliases
 	r.Delivery.CountsOnly = !c.stamped()
 	r.Delivery.Resent = c.outages.resent
 	r.Latency.Reconnect = c.outages.took.result()
@@ -205,6 +208,9 @@ func (c *caseRun) result() *result.Case {
 		r.Warnings = append(r.Warnings, referralWarning(c.referred))
 	}
 	if w := c.slowClients(); w.Code != "" {
+		r.Warnings = append(r.Warnings, w)
+	}
+	if w := propertyWarning(r.Errors); w.Code != "" {
 		r.Warnings = append(r.Warnings, w)
 	}
 	if c.untimed > 0 {

@@ -143,7 +143,9 @@ type errorSet struct {
 // maxReasons bounds the reasons that are told apart; the rest count as "other".
 const maxReasons = 100
 
-func (e *errorSet) add(kind, reason, example string) {
+func (e *errorSet) add(kind, reason, example string) { e.addN(kind, reason, example, 1) }
+
+func (e *errorSet) addN(kind, reason, example string, n int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.set == nil {
@@ -159,7 +161,7 @@ func (e *errorSet) add(kind, reason, example string) {
 		r = &result.Error{Kind: kind, Reason: key[1], Example: example}
 		e.set[key] = r
 	}
-	r.Count++
+	r.Count += n
 }
 
 func (e *errorSet) list() []result.Error {

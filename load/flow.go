@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -18,10 +18,9 @@ type flow struct {
 	number   uint32 // in stamps
 	topic    []byte
 	stamp    stamp
-	tmpl     *packet.Template
-	varied   *varied         // nil where all messages are the same
-	resizer  *packet.Resizer // where messages differ in size
-	receipts []*receipt      // by everybody who must get its messages
+	message  *mqtt.Aliased // of the publisher's present connection
+	varied   *varied       // nil where all messages are the same
+	receipts []*receipt    // by everybody who must get its messages
 
 	// By the goroutine that pumps.
 	first uint64 // the iteration's first sequence number
@@ -68,6 +67,9 @@ type receiptTotal struct {
 // gone is the high of a receipt whose receiver has lost its connections: it
 // holds no window any more.
 const gone = math.MaxUint64
+
+// sized reports whether the messages differ in size.
+func (f *flow) sized() bool { return f.varied != nil && f.varied.sized }
 
 func (r *receipt) dead() bool { return r.high.Load() == gone }
 

@@ -29,6 +29,8 @@ type inbox struct {
 	// tally is set without flows: then all that can be known is how many
 	// messages come and how large.
 	tally           bool
+	promise         *promise // of a tally: nobody knows what else was published
+	breaches        breaches
 	received, bytes int64
 }
 
@@ -60,6 +62,7 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 		in.count(m)
 		return
 	case in.tally:
+		in.keep(in.promise, m)
 		in.received++
 		in.bytes += int64(len(m.Payload))
 		return
@@ -101,7 +104,7 @@ func willKey(topic string, payload []byte) string { return topic + "\x00" + stri
 // expect readies the short way for the next number, which must have been sent.
 func (r *receipt) expect() {
 	r.bound = 0
-	if l := &r.ledger; !l.gaps && l.next >= l.measured && r.flow.varied == nil {
+	if l := &r.ledger; !l.gaps && l.next >= l.measured && r.flow.varied == nil && r.flow.pub.promise == nil {
 		r.bound = r.flow.sentOf(r.flow.pub.sent.Load())
 		r.next = r.flow.stamp.of(l.next)
 	}
@@ -126,6 +129,7 @@ func (r *receipt) take(m *packet.Publish, v uint64, now int64) bool {
 	if !ours || f.place(seq) >= p.sent.Load()+p.ahead() {
 		return false
 	}
+	r.in.keep(p.promise, m)
 	warm := seq < l.measured
 	if warm {
 		l.swap()
@@ -177,10 +181,11 @@ func (r *receipt) time(seq uint64, now int64) {
 // flows of which not all has come.
 func (in *inbox) count(m *packet.Publish) {
 	rs := in.topics[string(m.Topic)]
-	if len(rs) == 0 || rs[0].flow.varied == nil && len(m.Payload) != len(rs[0].flow.pub.payload) || m.Retain {
+	if len(rs) == 0 || !rs[0].flow.mayBe(m) {
 		in.strange(m)
 		return
 	}
+	in.keep(rs[0].flow.pub.promise, m)
 	for _, r := range rs {
 		l := &r.ledger
 		warm := l.next < l.measured
@@ -199,6 +204,17 @@ func (in *inbox) count(m *packet.Publish) {
 		}
 	}
 	rs[0].ledger.duplicated++
+}
+
+// mayBe reports whether m, which carries no stamp, may be a message of the flow:
+// not one that the broker has kept from earlier, nor the one by which a session
+// clears what it has left.
+func (f *flow) mayBe(m *packet.Publish) bool {
+	fits := len(m.Payload) == len(f.pub.payload)
+	if f.varied != nil {
+		fits = len(m.Payload) > 0 || !m.Retain
+	}
+	return fits && (!m.Retain || f.pub.promise.mayRetain())
 }
 
 // settle gives the latencies that were recorded since the last one to the receipt

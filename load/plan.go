@@ -88,7 +88,7 @@ func (s *session) addMember(pub *publisher, sub *inbox) int {
 		sub.members.Add(1)
 	}
 	if pub != nil {
-		pub.shard = m.shard
+		pub.shard, pub.properties = m.shard, s.ofPublish(n)
 	}
 	s.members = append(s.members, m)
 	return n
@@ -161,6 +161,9 @@ func (s *session) planFlows(topics []string) error {
 		}
 	}
 	matches, wills := map[string][]*flow{}, s.wills()
+	if err := s.planPromises(); err != nil {
+		return err
+	}
 	for i, in := range s.inboxes {
 		in.tally, in.wills = len(s.flows) == 0, wills
 		s.subscribeInbox(in, i, topics, matches)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -32,6 +33,9 @@ type publisher struct {
 	open     *openLoop // nil in a closed loop
 	pacer    *pacer    // of an open loop
 	measured uint64    // first message that counts in an open loop, 0 in a closed one
+	// properties are those of its messages, promise what their receivers must find.
+	properties packet.Properties
+	promise    *promise
 
 	// By the goroutine that pumps. Messages are numbered over all flows.
 	state atomic.Int32 // pumpIdle, pumpBusy, pumpAgain
@@ -240,16 +244,16 @@ func (p *publisher) publish(n int, now int64) (sent int, err error) {
 	if p.turn.varied != nil {
 		p.wall = time.Now().UnixNano()
 	}
-	if len(p.flows) == 1 && p.turn.resizer == nil {
-		return p.client.PublishN(p.turn.tmpl, n, stamp, p.fillFn)
+	if len(p.flows) == 1 && !p.turn.sized() {
+		return p.client.PublishAliased(p.turn.message, n, stamp, p.fillFn)
 	}
 	for sent < n {
 		f := p.flows[p.seq%uint64(len(p.flows))]
-		if f.resizer != nil {
-			f.tmpl = f.resizer.Resize(f.varied.filler.Size(f.seq))
+		if f.sized() {
+			f.message.Resize(f.varied.filler.Size(f.seq))
 		}
 		p.turn = f
-		one, err := p.client.PublishN(f.tmpl, 1, stamp, p.fillFn)
+		one, err := p.client.PublishAliased(f.message, 1, stamp, p.fillFn)
 		if one == 0 || err != nil {
 			return sent, err
 		}

@@ -166,6 +166,10 @@ func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
 		secs := uint32(c.SessionExpiry / time.Second)
 		cfg.Properties.SessionExpiry = &secs
 	}
+	if s.Protocol == packet.V5 {
+		c.Properties.OfConnect(&cfg.Properties, m != nil && m.pub != nil && m.sub == nil)
+		cfg.TopicAliases = uint16(c.Properties.TopicAlias)
+	}
 	if w := c.Will; w != nil {
 		cfg.Will = willOf(w, vars, s.Protocol)
 	}
@@ -204,10 +208,10 @@ func (s *session) subscribe(ctx context.Context, m *member, c *mqtt.Client) erro
 	for filters := range slices.Chunk(m.sub.filters, filtersPerPacket) {
 		var subs []packet.Subscription
 		for _, f := range filters {
-			subs = append(subs, packet.Subscription{Filter: f, QoS: s.QoS})
+			subs = append(subs, s.options(f))
 		}
 		start := time.Now()
-		codes, err := c.Subscribe(ctx, subs, packet.Properties{})
+		codes, err := c.Subscribe(ctx, subs, s.ofSubscribe())
 		if err != nil {
 			return err
 		}
@@ -232,22 +236,18 @@ func (s *session) prepare(m *member, c *mqtt.Client) error {
 	if s.QoS == 0 {
 		p.PacketID = 0
 	}
-	if ups := s.Clients.UserProperties; len(ups) > 0 && s.Protocol == packet.V5 {
-		if err := p.SetProperties(&packet.Properties{UserProperties: ups}); err != nil {
-			return err
-		}
+	if err := p.SetProperties(&m.pub.properties); err != nil {
+		return err
 	}
 	for _, f := range m.pub.flows {
 		p.Topic = f.topic
-		t, err := c.Template(&p)
-		if err != nil {
-			return err
+		encode := c.Aliased
+		if f.sized() {
+			encode = c.AliasedResizer
 		}
-		f.tmpl = t
-		if f.varied != nil && f.varied.sized {
-			if f.resizer, err = packet.NewResizer(&p, s.Protocol); err != nil {
-				return err
-			}
+		var err error
+		if f.message, err = encode(&p); err != nil {
+			return err
 		}
 	}
 	m.pub.client = c
@@ -273,6 +273,7 @@ func (s *session) learn(c *mqtt.Client, d *Dialer) {
 		s.legs.handshake.record(int64(d.Legs.TLS), 1)
 	}
 	s.window = s.granted(c)
+	s.takeAliases(c.Connack())
 	overTLS := d.conf != nil
 	first := !s.x.told || overTLS && !s.x.toldTLS
 	s.x.told, s.x.toldTLS = true, s.x.toldTLS || overTLS
@@ -303,6 +304,7 @@ func (s *session) describe(c *mqtt.Client, d *Dialer) result.Target {
 		SessionPresent: c.Connack().SessionPresent, ReceiveMaximum: p.ReceiveMaximum, MaximumQoS: p.MaximumQoS,
 		MaximumPacketSize: p.MaximumPacketSize, ServerKeepAlive: p.ServerKeepAlive,
 		TopicAliasMaximum: p.TopicAliasMaximum, AssignedClientID: p.AssignedClientID,
+		ResponseInformation: p.ResponseInfo,
 	}}
 	if r := p.RetainAvailable; r != nil {
 		yes := *r == 1
@@ -371,6 +373,7 @@ func (s *session) close() {
 	}
 	wg.Wait()
 	s.again.Wait()
+	s.tellBreaches()
 }
 
 // leave disconnects the member, if it is connected.

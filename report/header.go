@@ -21,7 +21,9 @@ func headerLines(r *result.Report) []string {
 	}
 	lines = append(lines,
 		labelled("Protocol", joined(", ", protocols(r.Cases)...)),
-		labelled("In-flight", windows(r.Cases)))
+		labelled("In-flight", windows(r.Cases)),
+		labelled("Topic aliases", aliases(r.Cases)),
+		labelled("Response information", responseInformation(r.Target)))
 	lines = append(lines, requestLines(r.Cases)...)
 	lines = append(lines, labelled("Clock", "monotonic, of one process; TCP_NODELAY on"))
 	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
@@ -112,6 +114,33 @@ func windows(cases []result.Case) string {
 		}
 	}
 	return strings.Join(ws, ", or ")
+}
+
+// aliases shows how many topic aliases a publisher has, and how many it was to have.
+func aliases(cases []result.Case) string {
+	var list []string
+	for _, c := range cases {
+		if c.Aliases == nil {
+			continue
+		}
+		a := fmt.Sprintf("up to %d per publisher", c.Aliases.Granted)
+		if c.Aliases.Granted < c.Aliases.Asked {
+			a += fmt.Sprintf(" (%d asked, %d granted)", c.Aliases.Asked, c.Aliases.Granted)
+		}
+		if !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	return strings.Join(list, ", or ")
+}
+
+// responseInformation is what the broker has sent where it was asked for it.
+// [MQTT5 3.2.2.3.15]
+func responseInformation(t result.Target) string {
+	if t.Connack == nil || t.Connack.ResponseInformation == nil {
+		return ""
+	}
+	return Plain(*t.Connack.ResponseInformation)
 }
 
 // requestLines states the unit of a request.

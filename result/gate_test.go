@@ -86,7 +86,7 @@ func TestEveryMetricHasAValue(t *testing.T) {
 	c := &Case{
 		Latency: Latency{h, h, h, h, h, h, h, h, h, h, h, h, h},
 		Summary: Summary{1, &f, &f, &f, &f, &f, &f, &f, &f, &f, &f},
-		Ceiling: &Ceiling{}, Offered: &Offered{Achieved: &f}, Losses: &Losses{},
+		Ceiling: &Ceiling{}, Offered: &Offered{Achieved: &f}, Losses: &Losses{}, Aliases: &Aliases{},
 	}
 	for _, name := range MetricNames() {
 		m, ok := findMetric(name)

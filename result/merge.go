@@ -250,7 +250,7 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 func firstOf(c *Case) Case {
 	return Case{
 		ID: c.ID, Params: c.Params, Window: c.Window, WindowAsked: c.WindowAsked,
-		OperationsPerMessage: c.OperationsPerMessage, Bottleneck: c.Bottleneck,
+		OperationsPerMessage: c.OperationsPerMessage, Bottleneck: c.Bottleneck, Aliases: c.Aliases,
 	}
 }
 
@@ -277,6 +277,9 @@ func (out *Case) join(c *Case, run string) {
 	out.IO.BytesRead += c.IO.BytesRead
 	out.IO.BytesWritten += c.IO.BytesWritten
 	out.Window = min(out.Window, c.Window)
+	if out.Aliases != nil && c.Aliases != nil && c.Aliases.Granted < out.Aliases.Granted {
+		out.Aliases = c.Aliases
+	}
 	if c.Bottleneck != nil && (out.Bottleneck == nil || c.Bottleneck.Kind == "generator") {
 		out.Bottleneck = c.Bottleneck // a generator at its limit spoils the sum
 	}

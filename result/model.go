@@ -90,6 +90,8 @@ type Connack struct {
 	TopicAliasMaximum *uint16 `json:"topic_alias_maximum"`
 	RetainAvailable   *bool   `json:"retain_available"`
 	AssignedClientID  *string `json:"assigned_client_id"`
+	// ResponseInformation is there where it was asked for and given.
+	ResponseInformation *string `json:"response_information,omitempty"`
 }
 
 // Param is one axis value of a case. The ordered list of them is the case's
@@ -125,11 +127,20 @@ type Case struct {
 	Window               int `json:"window"`
 	WindowAsked          int `json:"window_asked"`
 	OperationsPerMessage int `json:"operations_per_message"`
+	// Aliases is set where publishers were to give their topics aliases.
+	Aliases *Aliases `json:"topic_aliases,omitempty"`
 	// Request says what a request is, where it is not a message that is published
 	// and delivered.
 	Request string `json:"request,omitempty"`
 	// Ceiling is set where a calibration of the machine was at hand.
 	Ceiling *Ceiling `json:"ceiling,omitempty"`
+}
+
+// Aliases is to how many of its topics a publisher was to give an alias, and how
+// many of those the broker allows: min(asked, Topic Alias Maximum).
+type Aliases struct {
+	Asked   int `json:"asked"`
+	Granted int `json:"granted"`
 }
 
 // Stages of an iteration.
@@ -260,7 +271,7 @@ type Clients struct {
 
 // Error is one class of fault, aggregated over clients.
 type Error struct {
-	Kind    string `json:"kind"` // "connect", "connack", "subscribe", "reauth", "disconnect", "protocol", "publish", "timeout"
+	Kind    string `json:"kind"` // "connect", "connack", "subscribe", "reauth", "disconnect", "protocol", "publish", "property", "timeout"
 	Reason  string `json:"reason"`
 	Count   int64  `json:"count"`
 	Example string `json:"example"`

@@ -156,6 +156,7 @@ type Clients struct {
 	StartNumber    int  // %i of the first client; 1 where not asked
 	Will           *Will
 	UserProperties []packet.UserProperty // MQTT 5, on PUBLISH, in the order written
+	Properties     Properties            // MQTT 5
 }
 
 // Persistent reports whether the clients ask the broker to keep their sessions

@@ -52,6 +52,7 @@ func (s *Scenario) Cases() ([]Case, error) {
 	}
 	bad = append(bad, s.unused(patterns)...)
 	bad = append(bad, s.checkRows(cases)...)
+	bad = append(bad, s.checkProtocols(cases)...)
 	if len(cases) == 0 {
 		bad = append(bad, s.at("exclude", "exclude leaves no case to run"))
 	}
@@ -299,6 +300,7 @@ func (s *Scenario) check(c *Case) Errors {
 	checkWill(c, func(key string) bool { return s.places[key] != (place{}) }, fail)
 	checkExpanded(c, fail)
 	checkVersion(c, fail)
+	checkProperties(c, fail)
 	checkAuth(c, fail)
 	if c.Load.Shape == Offline && c.QoS == 0 {
 		fail("qos", "shape offline needs QoS 1 or 2, and the matrix has 0: a broker need not keep QoS 0 messages for who is away")
@@ -389,12 +391,6 @@ func checkVersion(c *Case, fail failer) {
 	if c.Protocol == packet.V5 {
 		return
 	}
-	if c.Clients.SessionExpiry > 0 {
-		fail("session_expiry", "session_expiry needs protocol 5, and the matrix has %s: remove one of them", c.Protocol)
-	}
-	if len(c.Clients.UserProperties) > 0 {
-		fail("user_properties", "user_properties need protocol 5, and the matrix has %s: remove one of them", c.Protocol)
-	}
 	// [MQTT-3.1.2-22] of MQTT 3.1.1
 	userless := !c.Clients.HasUsername && c.Clients.Credentials == "" && (len(c.Target.URLs) == 0 ||
 		slices.ContainsFunc(c.Target.URLs, func(u URL) bool { return !u.HasUsername }))
@@ -412,17 +408,8 @@ func remainingLength(c *Case) int {
 	if c.Protocol != packet.V5 {
 		return n
 	}
-	properties := 0
-	for _, p := range c.Clients.UserProperties {
-		properties += 1 + 2 + len(p.Name) + 2 + len(p.Value)
-	}
-	// The property length is a Variable Byte Integer of one to four bytes.
-	for rest := properties; ; rest >>= 7 {
-		n++
-		if rest < 0x80 {
-			return n + properties
-		}
-	}
+	properties := propertyLength(c)
+	return n + varintSize(properties) + properties
 }
 
 // stamped is a payload of somebody's own content that does not arrive as it is, or "".
@@ -432,7 +419,7 @@ func (s *Scenario) stamped() string {
 			var c Case
 			v.apply(&c)
 			own := c.Payload.Kind == PayloadText || c.Payload.Kind == PayloadFile || c.Payload.Kind == PayloadTemplate
-			if own && c.Payload.Size >= 8 && !s.base.Load.VerifyOff && !s.hasAxis("verify") {
+			if own && c.Payload.Size >= stampSize && !s.base.Load.VerifyOff && !s.hasAxis("verify") {
 				return c.Payload.Name
 			}
 		}
@@ -469,5 +456,5 @@ func (s *Scenario) Warnings() []result.Warning {
 			Hint: "chmod 600 it",
 		})
 	}
-	return list
+	return append(list, s.unheeding()...)
 }

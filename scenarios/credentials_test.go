@@ -111,7 +111,7 @@ func TestWill(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"will_payload: x":               "will_payload without a will_topic: give will_topic",
-		"will_topic: a, will_delay: 5s": "will_delay needs protocol 5, and the matrix has 3.1.1: remove one of them",
+		"will_topic: a, will_delay: 5s": "will_delay needs protocol 5, and the matrix has only 3.1.1: add 5 to protocol or remove will_delay",
 	} {
 		_, err := parse(t, "clients: {"+in+"}").Cases()
 		checkErrors(t, err, "x.yaml:1: "+want)

@@ -100,6 +100,7 @@ func clientFields() []field {
 		}, get: func(s *Scenario) any { return orNil(s.base.Clients.Credentials) }},
 		{key: "user_properties", many: repeated, assign: assignProperties, get: getProperties},
 	}
+	list = append(list, propertyFields()...)
 	list = append(list, authFields()...)
 	list = append(list, willFields()...)
 	for i := range list {

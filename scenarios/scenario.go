@@ -303,7 +303,7 @@ func (s *Scenario) dropAxis(key string) {
 func (s *Scenario) assignValues(f *field, values []value, fromFlag bool) {
 	i := slices.IndexFunc(s.axes, func(a axis) bool { return a.key == f.key })
 	switch {
-	case f.section == "load" && len(values) == 1 && fromFlag:
+	case f.section != "matrix" && f.axis && len(values) == 1 && fromFlag:
 		s.dropAxis(f.key)
 		values[0].apply(&s.base)
 	case !f.axis:

@@ -59,7 +59,7 @@ func willFields() []field {
 	}
 }
 
-// checkWill refuses a will that says not what or, before MQTT 5, says when.
+// checkWill refuses a will that says not what.
 func checkWill(c *Case, given func(key string) bool, fail failer) {
 	w := c.Clients.Will
 	if w == nil {
@@ -69,9 +69,6 @@ func checkWill(c *Case, given func(key string) bool, fail failer) {
 		if w.Topic == "" && given(key) && (w.Payload != "" || w.QoS > 0 || w.Retain || w.Delay > 0) {
 			fail(key, "%s without a will_topic: give will_topic", key)
 		}
-	}
-	if w.Delay > 0 && c.Protocol != packet.V5 {
-		fail("will_delay", "will_delay needs protocol 5, and the matrix has %s: remove one of them", c.Protocol)
 	}
 }
 

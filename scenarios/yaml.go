@@ -184,8 +184,8 @@ func (d *decoder) key(section, name string, k, v *yaml.Node) {
 	case f == nil || f.section != section && !inMatrix:
 		d.unknownIn(section, name, k, v)
 		return
-	case inMatrix && d.s.places[name] != (place{}) || section == "load" && d.isAxis(name):
-		d.fail(k.Line, path, "%s is in matrix and in load: keep one", name)
+	case inMatrix && d.s.places[name] != (place{}) || section != "matrix" && d.isAxis(name):
+		d.fail(k.Line, path, "%s is in matrix and in %s: keep one", name, f.section)
 		return
 	}
 	nodes, ok := d.values(f, section, v)
@@ -201,7 +201,7 @@ func (d *decoder) key(section, name string, k, v *yaml.Node) {
 	}
 	d.s.places[name] = place{file: d.file, line: k.Line}
 	field := *f
-	if section == "load" {
+	if section != "matrix" {
 		field.axis = false // one value for every case
 	}
 	at := func(i int) place { return place{file: d.file, line: nodes[i].Line} }
@@ -236,7 +236,7 @@ func (d *decoder) values(f *field, section string, v *yaml.Node) ([]*yaml.Node, 
 	list := section == "matrix" || f.parse == nil && f.many != single
 	if !list && v.Kind == yaml.SequenceNode {
 		if f.axis {
-			d.fail(v.Line, path, "%s takes one value in load: list it in matrix to make it an axis", f.key)
+			d.fail(v.Line, path, "%s takes one value in %s: list it in matrix to make it an axis", f.key, f.section)
 		} else {
 			d.fail(v.Line, path, "%s takes one value, not a list", f.key)
 		}

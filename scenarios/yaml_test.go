@@ -85,6 +85,9 @@ func TestParseEverything(t *testing.T) {
 	// Those that exclude each other, or loopback, have tests of their own.
 	elsewhere := []string{"password_file", "password_env", "topics", "publishers", "subscribers", "topics_per_publisher", "topics_per_subscriber", "share", "filter",
 		"rate_per_client", "interval", "stages", "ramp", "arrival", "credentials"}
+	for _, f := range propertyFields() {
+		elsewhere = append(elsewhere, f.key)
+	}
 	for _, f := range fields {
 		if !slices.Contains(elsewhere, f.key) && s.places[f.key] == (place{}) {
 			t.Errorf("%s is not in the test", f.key)
@@ -238,7 +241,7 @@ func TestParseErrors(t *testing.T) {
 		{"secret tag handle", "clients:\n  password: !s3cret!x\n", []string{"x.yaml:2: not YAML: found undefined tag handle"}},
 		{"no space", "clients: {username: u, password:s3cret}\n", []string{`x.yaml:1: key "password" has no space behind its colon: write password: VALUE`}},
 		{"no space, twice", "clients: {a:s3cret: 1, a:s3cret: 2}\n", []string{
-			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, auth_method, reauth_interval, will_topic, will_payload, will_qos, will_retain, will_delay`, `x.yaml:1: key "a" is there twice, first in line 1`}},
+			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, topic_alias, topic_alias_maximum, receive_maximum, maximum_packet_size, request_problem_information, request_response_information, message_expiry, payload_format, subscription_identifier, no_local, retain_as_published, retain_handling, content_type, response_topic, correlation_data, auth_method, reauth_interval, will_topic, will_payload, will_qos, will_retain, will_delay`, `x.yaml:1: key "a" is there twice, first in line 1`}},
 		{"a comma in a value", "clients: {username: u, password: x,s3cret9}\n", []string{"x.yaml:1: a word without a value stands where a key is expected: quote a value that holds a comma"}},
 		{"all of a list", "target: {url: [mqtt://a:99999, h, http://b, ws://c], source_ip: [a, b]}\ntls:\n  curves:\n    - X\n    - Y\n", []string{
 			"x.yaml:1: url: number 1 of 4: port must be 1-65535", `x.yaml:1: url: number 3 of 4: scheme "http" is unknown: known are mqtt, mqtts, tcp, ssl and tls`,

@@ -212,7 +212,7 @@ func (c *fakeConn) publish(frame packet.Frame) bool {
 		return false
 	}
 	topic := string(p.Topic)
-	p.Payload, p.Topic, p.RawProperties = append([]byte(nil), p.Payload...), []byte(topic), nil
+	p.Payload, p.Topic, p.RawProperties = bytes.Clone(p.Payload), []byte(topic), bytes.Clone(p.RawProperties)
 	if c.f.When == nil {
 		c.take(nth, p)
 		return true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"strings"
 )
 
 // PropertySize returns the length in bytes of the first property in raw, which
@@ -106,6 +107,25 @@ func NewForwarded(p *Properties) (*Forwarded, error) {
 		f.want |= 1 << one[0]
 	}
 	return f, nil
+}
+
+// Format shows the property with identifier id, for people; User Properties all
+// of them.
+func (f *Forwarded) Format(id int) string { return FormatProperty(f.raw, id) }
+
+// FormatProperty shows the property with identifier id in raw, properties that a
+// decoder has checked, for people; "no Content Type" where it is not there.
+func FormatProperty(raw []byte, id int) string {
+	var words []string
+	for r := (reader{body: raw, pkt: PUBLISH}); r.left() > 0; {
+		if p := r.property(); p.id == id {
+			words = append(words, p.String())
+		}
+	}
+	if words == nil {
+		return "no " + PropertyName(id)
+	}
+	return strings.Join(words, ", ")
 }
 
 // Compare returns which properties raw, those of a PUBLISH that a decoder has

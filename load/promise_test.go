@@ -1,0 +1,95 @@
+package load
+
+import (
+	"testing"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+// planned is a session of one case that is not connected.
+func planned(t *testing.T, c *scenarios.Case) *session {
+	t.Helper()
+	s := &session{caseRun: newCaseRun(New(Config{RunID: "r"}), 0, c)}
+	if err := s.plan(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func askingCase() *scenarios.Case {
+	return &scenarios.Case{
+		Protocol: packet.V5, Payload: scenarios.Payload{Size: 20},
+		Load: scenarios.Load{Shape: scenarios.Pairs, Topics: 1, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 1, Inflight: 100},
+		Clients: scenarios.Clients{
+			Topic: "t", ClientID: "c%i", StartNumber: 1, UserProperties: []packet.UserProperty{{Name: "a", Value: "b"}},
+			Properties: scenarios.Properties{ContentType: "x", ResponseTopic: "re/%c", SubscriptionIdentifier: 5},
+		},
+	}
+}
+
+// TestPromiseAllocations: checking what was asked for allocates nothing, nor
+// does a broker that breaks it, but for the first example.
+func TestPromiseAllocations(t *testing.T) {
+	s := planned(t, askingCase())
+	in, p := s.inboxes[0], s.publishers[0]
+	seq := uint64(0)
+	payload := make([]byte, 20)
+	copy(payload, s.payload)
+	for name, props := range map[string]packet.Properties{
+		"kept":   {UserProperties: s.Clients.UserProperties, ContentType: new("x"), ResponseTopic: new("re/c2"), SubscriptionIDs: []uint32{5}},
+		"broken": {ContentType: new("y"), SubscriptionIDs: []uint32{5, 6}},
+	} {
+		m := packet.Publish{Topic: []byte("t"), Payload: payload}
+		if err := m.SetProperties(&props); err != nil {
+			t.Fatal(err)
+		}
+		in.breaches = nil
+		n := testing.AllocsPerRun(1000, func() {
+			p.sent.Store(seq + 1)
+			p.flows[0].stamp.put(payload, seq)
+			seq++
+			in.deliver(&m, 0)
+		})
+		if n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+		if broken := len(in.breaches); (broken > 0) != (name == "broken") {
+			t.Errorf("%s: %d breaches", name, broken)
+		}
+	}
+	if d := in.receipts[0].ledger.delivered; d != int64(seq) {
+		t.Errorf("%d of %d delivered", d, seq)
+	}
+}
+
+// TestPromiseOfNobody: whoever asks for nothing gets messages the short way, and
+// so does a protocol that knows no properties.
+func TestPromiseOfNobody(t *testing.T) {
+	plain, old := askingCase(), askingCase()
+	plain.Clients.UserProperties, plain.Clients.Properties = nil, scenarios.Properties{}
+	old.Protocol = packet.V311
+	for _, c := range []*scenarios.Case{plain, old} {
+		s := planned(t, c)
+		if s.publishers[0].promise != nil || s.inboxes[0].promise != nil {
+			t.Errorf("%s: promises %+v and %+v", c.Protocol, s.publishers[0].promise, s.inboxes[0].promise)
+		}
+	}
+}
+
+// TestPromiseToListener: of what others publish a listener knows nothing but
+// its own subscription's identifier.
+func TestPromiseToListener(t *testing.T) {
+	c := askingCase()
+	c.Load.Shape, c.Load.Publishers = scenarios.Subscribe, 0
+	in := planned(t, c).inboxes[0]
+	m := packet.Publish{Topic: []byte("t"), Payload: []byte("x"), RawProperties: []byte{0x0b, 5, 0x03, 0, 1, 'z'}}
+	if in.deliver(&m, 0); len(in.breaches) > 0 {
+		t.Errorf("%v", in.breaches)
+	}
+	m.RawProperties = nil
+	in.deliver(&m, 0)
+	if b := in.breaches[breach{11, false}]; b == nil || b.n != 1 || len(in.breaches) != 1 || in.received != 2 {
+		t.Errorf("%v, %d received", in.breaches, in.received)
+	}
+}

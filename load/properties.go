@@ -1,0 +1,214 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+)
+
+// promise is what a receiver must find in the messages of one publisher, or of
+// anybody: what subscribers and publisher have asked for, and a broker owes
+// them. It is read-only.
+type promise struct {
+	owed *packet.Forwarded
+	// retain is what the RETAIN flag must be, where checkRetain is set.
+	checkRetain, retain bool
+}
+
+// promise is made for a publisher whose messages have the properties p, with
+// the subscriptions' own; nil where there is nothing to check. Of who publishes
+// elsewhere, known is false, only those are known.
+func (s *session) promise(p packet.Properties, known bool) (*promise, error) {
+	if s.Protocol != packet.V5 {
+		return nil, nil
+	}
+	asked := &s.Clients.Properties
+	if id := asked.SubscriptionIdentifier; id > 0 {
+		p.SubscriptionIDs = []uint32{uint32(id)}
+	}
+	checkRetain := known && asked.RetainAsPublished
+	if p.IsZero() && !checkRetain {
+		return nil, nil
+	}
+	owed, err := packet.NewForwarded(&p)
+	if err != nil {
+		return nil, err
+	}
+	return &promise{owed: owed, checkRetain: checkRetain, retain: s.Clients.Retain}, nil
+}
+
+// planPromises makes the promises of everybody's messages.
+func (s *session) planPromises() (err error) {
+	for _, p := range s.publishers {
+		if p.promise, err = s.promise(p.properties, true); err != nil {
+			return err
+		}
+	}
+	anybody, err := s.promise(packet.Properties{}, false)
+	for _, in := range s.inboxes {
+		in.promise = anybody
+	}
+	return err
+}
+
+// mayRetain reports whether messages keep their RETAIN flag, so that it does not
+// tell those that the broker has kept from earlier.
+func (p *promise) mayRetain() bool { return p != nil && p.checkRetain && p.retain }
+
+// ofPublish are the properties of the i-th client's messages.
+func (s *session) ofPublish(i int) packet.Properties {
+	if s.Protocol != packet.V5 {
+		return packet.Properties{}
+	}
+	return s.Clients.OfPublish(s.vars(i))
+}
+
+// breach is one way in which messages come otherwise than they must: the
+// property with this identifier, 0 being the RETAIN flag, is not there or has
+// changed.
+type breach struct {
+	property int
+	changed  bool
+}
+
+// breaches counts those of one receiver.
+type breaches map[breach]*breachCount
+
+type breachCount struct {
+	n       int64
+	example string
+}
+
+func (b breach) String() string {
+	if b.property == 0 {
+		return "RETAIN was changed, though it was asked for as published [MQTT-3.3.1-13]"
+	}
+	what := "was dropped"
+	if b.changed {
+		what = "was changed"
+	}
+	return fmt.Sprintf("%s %s [%s]", packet.PropertyName(b.property), what, packet.ForwardStatement(b.property))
+}
+
+// keep notes what of the promise to the receiver m does not keep. A nil promise
+// has nothing in it. The lock of the shard is held.
+func (in *inbox) keep(p *promise, m *packet.Publish) {
+	if p == nil {
+		return
+	}
+	missing, changed := p.owed.Compare(m.RawProperties)
+	if missing|changed != 0 {
+		in.breach(missing, false, p, m)
+		in.breach(changed, true, p, m)
+	}
+	if p.checkRetain && m.Retain != p.retain {
+		in.breach(1, true, p, m) // bit 0: no property has this identifier
+	}
+}
+
+func (in *inbox) breach(which packet.PropertySet, changed bool, p *promise, m *packet.Publish) {
+	for ; which != 0; which &= which - 1 {
+		id := 0
+		for !which.Has(id) {
+			id++
+		}
+		b := breach{id, changed}
+		c := in.breaches[b]
+		if c == nil {
+			if in.breaches == nil {
+				in.breaches = breaches{}
+			}
+			c = &breachCount{example: example(m, id, p)}
+			in.breaches[b] = c
+		}
+		c.n++
+	}
+}
+
+// example says how a message came and what it should have had.
+func example(m *packet.Publish, id int, p *promise) string {
+	if id == 0 {
+		return fmt.Sprintf("a message to %.80q was published with RETAIN %t and came with %t", m.Topic, p.retain, m.Retain)
+	}
+	return fmt.Sprintf("a message to %.80q came with %s, and %s was asked for", m.Topic,
+		packet.FormatProperty(m.RawProperties, id), p.owed.Format(id))
+}
+
+// tellBreaches gives what receivers have found to the case, once.
+func (s *session) tellBreaches() {
+	for _, in := range s.inboxes {
+		in.shard.mu.Lock()
+		for b, c := range in.breaches {
+			s.errs.addN(kindProperty, b.String(), c.example, c.n)
+		}
+		in.breaches = nil
+		in.shard.mu.Unlock()
+	}
+}
+
+// kindProperty is the kind of errors about messages that were delivered, and
+// are not as they must be.
+const kindProperty = "property"
+
+// propertyWarning tells of a broker that does not pass on what it must.
+func propertyWarning(errs []result.Error) (w result.Warning) {
+	var what []string
+	for _, e := range errs {
+		if e.Kind == kindProperty {
+			what = append(what, fmt.Sprintf("%s (%s deliveries)", e.Reason, result.FormatInt(e.Count)))
+		}
+	}
+	if what == nil {
+		return w
+	}
+	return result.Warning{
+		Code: "properties", Message: "the broker does not pass on what it must: " + strings.Join(what, "; "),
+		Hint: "the errors have an example of each; the messages count as delivered",
+	}
+}
+
+// warnUnheeded says what a case of an earlier version goes without.
+func (c *caseRun) warnUnheeded() {
+	if keys := c.Unheeded(); keys != nil {
+		c.warn("mqtt5-only", fmt.Sprintf("MQTT %s has no %s: the row goes without", c.Protocol, strings.Join(keys, ", ")),
+			"the rows of protocol 5 have it")
+	}
+}
+
+// takeAliases notes how many aliases the broker allows a publisher. Session.mu
+// is held.
+func (s *session) takeAliases(k *packet.Connack) {
+	asked := s.Clients.Properties.TopicAlias
+	if asked == 0 || s.Protocol != packet.V5 || s.Load.PublisherClients() == 0 {
+		return
+	}
+	// [MQTT-3.2.2-18] absent is 0.
+	granted := 0
+	if m := k.Properties.TopicAliasMaximum; m != nil {
+		granted = min(asked, int(*m))
+	}
+	s.aliases = &result.Aliases{Asked: asked, Granted: granted}
+	if want := min(asked, s.Load.TopicsPerPublisher); granted < want {
+		s.warn("topic-alias", fmt.Sprintf("the broker allows a publisher %d topic aliases, and %d of its topics were to have one: the others go in full", granted, want),
+			"the broker's Topic Alias Maximum sets the limit")
+	}
+}
+
+// options are the Subscription Options that the case asks for. [MQTT5 3.8.3.1]
+func (s *session) options(filter string) packet.Subscription {
+	sub := packet.Subscription{Filter: filter, QoS: s.QoS}
+	if p := &s.Clients.Properties; s.Protocol == packet.V5 {
+		sub.NoLocal, sub.RetainAsPublished, sub.RetainHandling = p.NoLocal, p.RetainAsPublished, byte(p.RetainHandling)
+	}
+	return sub
+}
+
+// ofSubscribe are the properties of SUBSCRIBE.
+func (s *session) ofSubscribe() (p packet.Properties) {
+	if id := s.Clients.Properties.SubscriptionIdentifier; id > 0 && s.Protocol == packet.V5 {
+		p.SubscriptionIDs = []uint32{uint32(id)}
+	}
+	return p
+}

@@ -1,0 +1,363 @@
+package scenarios
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
+)
+
+// Properties are what clients of MQTT 5 ask for in CONNECT and SUBSCRIBE and say
+// of their messages, beside [Clients.UserProperties]. What is zero is not sent.
+// Cases of earlier versions go without: see [Case.Unheeded].
+type Properties struct {
+	// TopicAlias is to how many of its topics a publisher gives an alias, as far
+	// as the broker allows. [MQTT5 3.3.2.3.4]
+	TopicAlias int
+
+	// Of CONNECT. The first three are those of clients that do not only publish:
+	// 0..65,535, 1..65,535 and bytes.
+	TopicAliasMaximum, ReceiveMaximum, MaximumPacketSize int
+	NoProblemInformation, ResponseInformation            bool
+
+	// Of PUBLISH. ResponseTopic and CorrelationData may hold the variables of
+	// [Vars], those of the publisher's client.
+	MessageExpiry              time.Duration // whole seconds
+	ContentType, ResponseTopic string
+	CorrelationData            string // text, or "hex:" and bytes
+	PayloadFormat              string // "", PayloadBytes or PayloadUTF8
+
+	// Of SUBSCRIBE.
+	SubscriptionIdentifier     int // 1..268,435,455
+	NoLocal, RetainAsPublished bool
+	RetainHandling             int // 0, 1 or 2 [MQTT5 3.8.3.1]
+}
+
+// Values of the Payload Format Indicator. [MQTT5 3.3.2.3.2]
+const (
+	PayloadBytes = "bytes"
+	PayloadUTF8  = "utf-8"
+)
+
+const maxUint16, maxUint32 = 65_535, 4_294_967_295
+
+func propertyFields() []field {
+	number := func(key string, least, most int64, at func(*Properties) *int) field {
+		return unless(0, intField(key, least, most, func(c *Case) *int { return at(&c.Clients.Properties) }))
+	}
+	flag := func(key string, at func(*Properties) *bool) field {
+		return unless(false, boolField(key, func(c *Case) *bool { return at(&c.Clients.Properties) }))
+	}
+	text := func(key string, check func(string) error, at func(*Properties) *string) field {
+		return stringField("clients", key, check, func(c *Case) *string { return at(&c.Clients.Properties) })
+	}
+	axes := []field{
+		number("topic_alias", 0, maxUint16, func(p *Properties) *int { return &p.TopicAlias }),
+		number("topic_alias_maximum", 0, maxUint16, func(p *Properties) *int { return &p.TopicAliasMaximum }),
+		number("receive_maximum", 1, maxUint16, func(p *Properties) *int { return &p.ReceiveMaximum }),
+		number("maximum_packet_size", 1, maxUint32, func(p *Properties) *int { return &p.MaximumPacketSize }),
+		problemField(),
+		flag("request_response_information", func(p *Properties) *bool { return &p.ResponseInformation }),
+		unless("0s", field{key: "message_expiry", parse: func(_, text string) (value, error) {
+			d, err := parseSeconds("message_expiry", text, maxUint32)
+			return plain(formatDuration(d), func(c *Case) { c.Clients.Properties.MessageExpiry = d }), err
+		}, get: func(s *Scenario) any { return formatDuration(s.base.Clients.Properties.MessageExpiry) }}),
+		text("payload_format", checkPayloadFormat, func(p *Properties) *string { return &p.PayloadFormat }),
+		number("subscription_identifier", 1, packet.MaxRemainingLength, func(p *Properties) *int { return &p.SubscriptionIdentifier }),
+		flag("no_local", func(p *Properties) *bool { return &p.NoLocal }),
+		flag("retain_as_published", func(p *Properties) *bool { return &p.RetainAsPublished }),
+		number("retain_handling", 0, 2, func(p *Properties) *int { return &p.RetainHandling }),
+	}
+	for i := range axes {
+		axes[i].axis = true
+	}
+	return append(axes,
+		// [MQTT-3.3.2-19]
+		text("content_type", func(s string) error { return checkUTF8("content_type", s) }, func(p *Properties) *string { return &p.ContentType }),
+		text("response_topic", checkResponseTopic, func(p *Properties) *string { return &p.ResponseTopic }),
+		text("correlation_data", checkCorrelation, func(p *Properties) *string { return &p.CorrelationData }),
+	)
+}
+
+// problemField is what clients ask for where nobody asks: only false is sent.
+// [MQTT5 3.1.2.11.7]
+func problemField() field {
+	return unless(true, field{key: "request_problem_information", parse: func(_, text string) (value, error) {
+		on, err := parseFlag("request_problem_information", text)
+		return plain(text, func(c *Case) { c.Clients.Properties.NoProblemInformation = !on }), err
+	}, get: func(s *Scenario) any { return !s.base.Clients.Properties.NoProblemInformation }})
+}
+
+func checkPayloadFormat(text string) error {
+	if text != PayloadBytes && text != PayloadUTF8 {
+		return errors.New("payload_format must be bytes or utf-8")
+	}
+	return nil
+}
+
+func checkUTF8(key, text string) error {
+	if err := packet.ValidateUTF8([]byte(text)); err != nil {
+		return errors.New(key + " " + ruleOf(err))
+	}
+	if len(text) > maxBinary {
+		return errors.New(key + " is over MQTT's limit of 65,535 bytes")
+	}
+	return nil
+}
+
+func checkResponseTopic(pattern string) error {
+	if err := checkVars("response_topic", pattern, "icur"); err != nil || pattern == "" {
+		return err
+	}
+	// [MQTT-3.3.2-14]
+	if err := packet.ValidateTopicName(Expand(pattern, sampleVars(1))); err != nil {
+		return errors.New("response_topic " + ruleOf(err))
+	}
+	return nil
+}
+
+const hexPrefix = "hex:"
+
+func checkCorrelation(pattern string) error {
+	if digits, ok := strings.CutPrefix(pattern, hexPrefix); ok {
+		if _, err := hex.DecodeString(digits); err != nil {
+			return errors.New("correlation_data behind hex: must be pairs of hexadecimal digits, such as hex:00ff")
+		}
+	} else if err := checkVars("correlation_data", pattern, "icur"); err != nil {
+		return err
+	}
+	if len(correlation(pattern, sampleVars(1))) > maxBinary {
+		return errors.New("correlation_data is over MQTT's limit of 65,535 bytes")
+	}
+	return nil
+}
+
+// correlation returns the bytes of the pattern, nil for none.
+func correlation(pattern string, v Vars) []byte {
+	if digits, ok := strings.CutPrefix(pattern, hexPrefix); ok {
+		b, _ := hex.DecodeString(digits) // it has been checked
+		return b
+	}
+	if pattern == "" {
+		return nil
+	}
+	return []byte(Expand(pattern, v))
+}
+
+// OfPublish returns the properties of the messages of a client with the
+// variables v, the user properties among them, but no Topic Alias.
+func (c *Clients) OfPublish(v Vars) packet.Properties {
+	p := &c.Properties
+	out := packet.Properties{UserProperties: c.UserProperties, CorrelationData: correlation(p.CorrelationData, v)}
+	if p.PayloadFormat != "" {
+		out.PayloadFormat = new(byte)
+		if p.PayloadFormat == PayloadUTF8 {
+			*out.PayloadFormat = 1
+		}
+	}
+	if p.MessageExpiry > 0 {
+		out.MessageExpiry = new(uint32(p.MessageExpiry / time.Second))
+	}
+	if p.ContentType != "" {
+		out.ContentType = &p.ContentType
+	}
+	if p.ResponseTopic != "" {
+		out.ResponseTopic = new(Expand(p.ResponseTopic, v))
+	}
+	return out
+}
+
+// OfConnect adds to out what clients ask for in CONNECT; publisher is a client
+// that only publishes.
+func (p *Properties) OfConnect(out *packet.Properties, publisher bool) {
+	if p.NoProblemInformation {
+		out.RequestProblemInfo = new(byte)
+	}
+	if p.ResponseInformation {
+		out.RequestResponseInfo = new(byte(1))
+	}
+	if publisher {
+		return
+	}
+	if p.TopicAliasMaximum > 0 {
+		out.TopicAliasMaximum = new(uint16(p.TopicAliasMaximum))
+	}
+	if p.ReceiveMaximum > 0 {
+		out.ReceiveMaximum = new(uint16(p.ReceiveMaximum))
+	}
+	if p.MaximumPacketSize > 0 {
+		out.MaximumPacketSize = new(uint32(p.MaximumPacketSize))
+	}
+}
+
+// Asked lists the keys by which the case asks for something that only MQTT 5 has,
+// and that can be left out where there is none.
+func (c *Case) Asked() (keys []string) {
+	if c.Clients.SessionExpiry > 0 {
+		keys = append(keys, "session_expiry")
+	}
+	if len(c.Clients.UserProperties) > 0 {
+		keys = append(keys, "user_properties")
+	}
+	if w := c.Clients.Will; w != nil && w.Delay > 0 {
+		keys = append(keys, "will_delay")
+	}
+	s := &Scenario{base: *c}
+	for _, f := range propertyFields() {
+		if f.get(s) != nil {
+			keys = append(keys, f.key)
+		}
+	}
+	return keys
+}
+
+// Unheeded lists the keys of [Case.Asked] that the case's protocol knows nothing of.
+func (c *Case) Unheeded() []string {
+	if c.Protocol == packet.V5 {
+		return nil
+	}
+	return c.Asked()
+}
+
+// checkProtocols refuses what only MQTT 5 can carry where no case speaks it. In
+// a matrix of several versions the others go without.
+func (s *Scenario) checkProtocols(cases []Case) Errors {
+	var bad Errors
+	if slices.ContainsFunc(cases, func(c Case) bool { return c.Protocol == packet.V5 }) {
+		return nil
+	}
+	for i := range cases {
+		for _, key := range cases[i].Unheeded() {
+			verb := "needs"
+			if key == "user_properties" {
+				verb = "need"
+			}
+			bad = append(bad, s.at(key, fmt.Sprintf("%s %s protocol 5, and the matrix has only %s: add 5 to protocol or remove %s", key, verb, cases[i].Protocol, key)))
+		}
+	}
+	return bad
+}
+
+// unheeding is a warning of what the cases of earlier versions go without.
+func (s *Scenario) unheeding() []result.Warning {
+	var versions, keys []string
+	axes, n := s.allAxes(), 1
+	for _, a := range axes {
+		n *= len(a.values)
+	}
+	patterns, _ := s.excludes(axes)
+	for i := range min(n, MaxCases) {
+		c := caseAt(s.base, axes, i)
+		if slices.ContainsFunc(patterns, func(p *pattern) bool { return p.match(c.Params) }) {
+			continue
+		}
+		for _, key := range c.Unheeded() {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+			if v := c.Protocol.String(); !slices.Contains(versions, v) {
+				versions = append(versions, v)
+			}
+		}
+	}
+	if keys == nil {
+		return nil
+	}
+	return []result.Warning{{
+		Code: "mqtt5-only", Message: fmt.Sprintf("the cases of MQTT %s go without %s, which only MQTT 5 has", strings.Join(versions, " and "), strings.Join(keys, ", ")),
+		Hint: "--protocol 5 measures only those that have it",
+	}}
+}
+
+// checkProperties is about properties that would break a promise, or leave
+// nothing to receive.
+func checkProperties(c *Case, fail failer) {
+	p := &c.Clients.Properties
+	if c.Protocol != packet.V5 {
+		return
+	}
+	if p.PayloadFormat == PayloadUTF8 && c.Load.PublisherClients() > 0 {
+		checkWellFormed(c, fail)
+	}
+	switch {
+	case p.NoLocal && c.Load.Share != "":
+		fail("no_local", "no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share")
+	case p.NoLocal && c.Load.Shape == Loopback:
+		fail("no_local", "no_local with shape loopback leaves nobody who receives: every client would get only what it has published itself")
+	}
+	if err := checkResponseTopic(p.ResponseTopic); err == nil && p.ResponseTopic != "" {
+		// Its variables may hold what a topic cannot. [MQTT-3.3.2-14]
+		if err := packet.ValidateTopicName(Expand(p.ResponseTopic, clientVars(c, maxClientNumber))); err != nil {
+			fail("response_topic", "response_topic %s %s, with its client id and user name", shown(p.ResponseTopic), ruleOf(err))
+		}
+	}
+	if size := deliveredSize(c); p.MaximumPacketSize > 0 && c.Load.Publishers > 0 && c.Load.Subscribers > 0 && size > p.MaximumPacketSize {
+		// [MQTT-3.1.2-25]
+		fail("maximum_packet_size", "maximum_packet_size is %d, and a message of the case is a packet of %d bytes, which the broker would not deliver: ask for more or for a smaller payload",
+			p.MaximumPacketSize, size)
+	}
+}
+
+// checkWellFormed refuses payloads of which the Payload Format Indicator would
+// not tell the truth: they must be well-formed UTF-8. [MQTT5 3.3.2.3.2]
+func checkWellFormed(c *Case, fail failer) {
+	const says = "payload_format utf-8 says that payloads are text"
+	switch {
+	case !c.Payload.wellFormed():
+		fail("payload_format", says+", and payload %s is not: write text:..., template:... or a file of UTF-8", shown(c.Payload.Name))
+	case c.Payload.Min() >= stampSize && !c.Load.VerifyOff:
+		fail("payload_format", says+", and the ledger's stamp in their first %d bytes is not: --verify off (verify: off) sends payload %s as it is", stampSize, shown(c.Payload.Name))
+	}
+}
+
+// stampSize is how many bytes of a payload the ledger's stamp takes.
+const stampSize = 8
+
+// wellFormed reports whether every message is well-formed UTF-8, apart from a stamp.
+func (p *Payload) wellFormed() bool {
+	switch p.Kind {
+	case PayloadFile, PayloadText, PayloadTemplate: // the fields of a template are ASCII
+		return utf8.Valid(p.Data)
+	}
+	return p.Max() <= utf8.RuneSelf // of bytes 0, 1, 2, ...
+}
+
+// deliveredSize is that of the longest PUBLISH that subscribers of the case get,
+// without a Topic Alias, in bytes.
+func deliveredSize(c *Case) int {
+	one := *c
+	one.Clients.Properties.TopicAlias = 0
+	n := remainingLength(&one)
+	return 1 + varintSize(n) + n
+}
+
+// propertyLength is that of the properties of the case's longest PUBLISH.
+func propertyLength(c *Case) int {
+	p := c.Clients.OfPublish(clientVars(c, maxClientNumber))
+	if id := c.Clients.Properties.SubscriptionIdentifier; id > 0 {
+		p.SubscriptionIDs = []uint32{uint32(id)} // of the broker
+	}
+	raw, err := packet.AppendProperties(nil, packet.PUBLISH, &p)
+	if err != nil {
+		return 0 // what is wrong is told elsewhere
+	}
+	if c.Clients.Properties.TopicAlias > 0 {
+		return len(raw) + 3
+	}
+	return len(raw)
+}
+
+// varintSize is the length of n as a Variable Byte Integer. [MQTT5 1.5.5]
+func varintSize(n int) int {
+	size := 1
+	for ; n >= 0x80; n >>= 7 {
+		size++
+	}
+	return size
+}
