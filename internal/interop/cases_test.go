@@ -1,0 +1,111 @@
+package interop
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// What users of other clients have reported, held against Mosquitto.
+
+// TestMosquittoPayloadSizes: payloads at the borders of buffers, and of the length
+// field of their own packet, arrive whole. (petabridge/TurboMqtt#69,
+// knolleary/pubsubclient#1064)
+func TestMosquittoPayloadSizes(t *testing.T) {
+	port := startMosquitto(t)
+	for _, protocol := range []string{"3.1.1", "5"} {
+		for qos := range 3 {
+			// The remaining length besides the payload: topic, identifier, property length.
+			const topic = "sizes/a"
+			rest := 2 + len(topic) + 2*min(qos, 1)
+			if protocol == "5" {
+				rest++
+			}
+			sizes := []string{"8191", "8192", "8193", "16383", "16384", "65535", "65536", "2097151", "2097152"}
+			for _, border := range []int{1 << 7, 1 << 14, 1 << 21} {
+				sizes = append(sizes, strconv.Itoa(border-1-rest), strconv.Itoa(border-rest))
+			}
+			r := run(t, "--url", "mqtt://127.0.0.1:"+port, "-t", topic, "--protocol", protocol, "--qos", strconv.Itoa(qos),
+				"--payload", strings.Join(sizes, ","), "--messages", "20", "-F", "5", "--warmup", "0", "--iterations", "1")
+			if len(r.Cases) != len(sizes) {
+				t.Errorf("%d cases", len(r.Cases))
+			}
+			for _, c := range r.Cases {
+				if d := c.Delivery; !d.Clean() || d.Delivered != 20 || len(c.Errors) > 0 {
+					t.Errorf("%s: %+v, %+v", c.ID, d, c.Errors)
+				}
+			}
+		}
+	}
+}
+
+// TestMosquittoLargest: the largest message that MQTT can carry goes through.
+func TestMosquittoLargest(t *testing.T) {
+	port := startMosquitto(t)
+	r := run(t, "--url", "mqtt://127.0.0.1:"+port, "--payload", "268435400", "--messages", "1", "--warmup", "0", "--iterations", "1", "--qos", "1", "--protocol", "5")
+	if d := r.Cases[0].Delivery; !d.Clean() || d.Delivered != 1 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestMosquittoKills: Mosquitto is killed five times at full load, without a word
+// and with whatever it has not saved yet, and begins again. The run ends, every
+// connection comes back each time, and nothing is left unsent. What Mosquitto
+// has acknowledged and not saved is its loss, and shown.
+// (eclipse-paho/paho.mqtt.golang#509, chirpstack/chirpstack-gateway-bridge#103)
+func TestMosquittoKills(t *testing.T) {
+	for protocol, qos := range map[string]int{"3.1.1": 2, "5": 1} {
+		t.Run(fmt.Sprintf("protocol=%s/qos=%d", protocol, qos), func(t *testing.T) { mosquittoKills(t, protocol, qos) })
+	}
+}
+
+func mosquittoKills(t *testing.T, protocol string, qos int) {
+	const kills, each, iterations, pairs, window = 5, 400, 12, 4, 20
+	dir := t.TempDir()
+	port := freePort(t)
+	// It saves after every change; only root heeds user, and could not write there
+	// as somebody else.
+	saving := "persistence true\nautosave_on_changes true\nautosave_interval 1\npersistence_location " + dir + "/\nuser root\n"
+	broker := startConfigured(t, port, saving)
+	file := filepath.Join(dir, "report.json")
+	args := []string{"run", "--output", file, "--url", "mqtt://127.0.0.1:" + port, "--qos", strconv.Itoa(qos), "--payload", "64", "--protocol", protocol,
+		"--pairs", strconv.Itoa(pairs), "-F", strconv.Itoa(window), "--messages", strconv.Itoa(each), "--warmup", "0", "--iterations", strconv.Itoa(iterations), "--reconnect", "--log", "bdn", "--drain", "3s"}
+	if protocol == "5" {
+		args = append(args, "--session-expiry", "1h")
+	} else {
+		args = append(args, "--clean-start=false")
+	}
+	load := start(t, toolPath, args...)
+	for k := range kills {
+		awaitLine(t, load, load.stderr, fmt.Sprintf("WorkloadActual  %2d:", 2*k+1))
+		_ = broker.Process.Kill()
+		_ = broker.Wait()
+		broker = startConfigured(t, port, saving)
+	}
+	go drop(load.stderr)
+	_ = load.Wait()
+	r, err := result.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Cases[0]
+	if code := load.ProcessState.ExitCode(); code != 4 || c.Clients.Lost < kills*pairs || c.Clients.Reconnects != c.Clients.Lost {
+		t.Errorf("exit code %d, %+v, %+v", code, c.Clients, c.Errors)
+	}
+	d := c.Delivery
+	// Of MQTT 5 Mosquitto 2.0 saves no session that began with a clean start, as
+	// that of the first connection does: what is in flight at the first kill has
+	// no answer to come.
+	forgotten := int64(0)
+	if protocol == "5" {
+		forgotten = window * pairs
+	}
+	if err := d.Check(); err != nil || d.Scheduled != each*iterations || d.Unsent != 0 || d.Acked+forgotten < d.Sent || len(c.Iterations) != iterations {
+		t.Errorf("%v, %d iterations, %+v", err, len(c.Iterations), d)
+	}
+	t.Logf("%d connections lost, %d messages went again; %d lost, %d duplicated", c.Clients.Lost, d.Resent, d.Lost, d.Duplicated)
+}
