@@ -396,7 +396,7 @@ func (c *Client) Err() error { return c.conn.Err() }
 const goodbyeTimeout = time.Second
 
 // sayGoodbye ends the connection over err. A broker that speaks MQTT 5 is told
-// why. [MQTT5 4.13.1] [MQTT-4.13.2-1]
+// why. [MQTT5 4.13.1] [MQTT-4.13.2-1], [MQTT-4.8.0-1] of 3.1.1
 func (c *Client) sayGoodbye(err error) error {
 	var pe *ProtocolError
 	if c.cfg.Version == packet.V5 && errors.As(err, &pe) {

@@ -26,6 +26,8 @@ func TestProbes(t *testing.T) {
 		{"flags", packet.V5, mqtttest.FlagProbes(5)},
 		{"flags", packet.V311, mqtttest.FlagProbes(4)},
 		{"reason codes", packet.V5, mqtttest.ReasonProbes("server")},
+		{"topic names", packet.V5, publications(mqtttest.NameProbes(5))},
+		{"topic names", packet.V311, publications(mqtttest.NameProbes(4))},
 	} {
 		t.Run(set.name+" "+set.v.String(), func(t *testing.T) {
 			bad := 0
@@ -76,6 +78,11 @@ func probe(t *testing.T, v packet.Version, p mqtttest.Probe) {
 		p.Codes != nil && v == packet.V5 && got.code == 0 && typ != packet.CONNACK:
 		t.Errorf("%s: % x: alive=%v, closed with 0x%02x, want % x", p.Name, p.Packet, got.alive, got.code, p.Codes)
 	}
+}
+
+// publications are the probes that a server may send as well.
+func publications(probes []mqtttest.Probe) []mqtttest.Probe {
+	return slices.DeleteFunc(probes, func(p mqtttest.Probe) bool { return p.Packet[0] != byte(packet.PUBLISH)<<4 })
 }
 
 type verdict struct {

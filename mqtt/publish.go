@@ -92,7 +92,7 @@ func (c *Client) PublishN(t *packet.Template, n int, stamp int64, fill func(payl
 			if c.win.full() {
 				break
 			}
-			// [MQTT-4.3.2-1, MQTT-4.3.3-1]
+			// [MQTT-4.3.2-1, MQTT-4.3.3-1], [MQTT-2.3.1-2] of 3.1.1
 			if id = c.win.take(state, stamp); id == 0 {
 				break
 			}

@@ -132,7 +132,7 @@ func (c *Client) attach() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := c.conn.Begin()
-	// [MQTT-3.2.2-5, MQTT-3.1.2-4]
+	// [MQTT-3.2.2-5, MQTT-3.1.2-4], [MQTT-3.1.2-6] of 3.1.1
 	if !a.resumed.Present {
 		a.resumed.Dropped = a.discard()
 	}
@@ -271,6 +271,7 @@ func publishID(p []byte) uint16 {
 // holds, so that nothing new overtakes it. The lock of c.conn.Begin is held.
 //
 // [MQTT-4.4.0-1] It begins in Connect: that, and nothing else, makes a client resend.
+// [MQTT-2.3.1-3] of 3.1.1: with the ids they had.
 func (c *Client) resend(out []byte) []byte {
 	a := c.session
 	a.pending = slices.DeleteFunc(a.pending, func(id uint16) bool { return c.win.find(id) == nil })

@@ -134,8 +134,8 @@ func (c *Client) onUnsuback(f packet.Frame) error {
 	return nil
 }
 
-// answer ends a request. [MQTT-2.2.1-6] The answer carries the request's id, and
-// an UNSUBACK is none to SUBSCRIBE.
+// answer ends a request. [MQTT-2.2.1-6], [MQTT-2.3.1-7] of 3.1.1: the answer
+// carries the request's id, and an UNSUBACK is none to SUBSCRIBE.
 func (c *Client) answer(t packet.Type, id uint16, codes []packet.ReasonCode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,7 +5,7 @@ import "encoding/binary"
 // AppendAck appends a PUBACK, PUBREC, PUBREL or PUBCOMP that reports success:
 // four bytes, the same in every version. It also makes the UNSUBACK of 3.x.
 // The caller sees to it that id is not 0, and is that of the packet which is
-// acknowledged. [MQTT-2.2.1-5]
+// acknowledged. [MQTT-2.2.1-5], [MQTT-2.3.1-6] of 3.1.1
 func AppendAck(dst []byte, t Type, id uint16) []byte {
 	return append(dst, firstByte(t), 2, byte(id>>8), byte(id))
 }

@@ -137,13 +137,13 @@ func connectFlagsRule(flags byte, v Version) string {
 	// [MQTT-3.1.2-3]; MQTT 3.1 does not use the bit
 	case flags&connectReserved != 0 && v != V31:
 		return "reserved Connect Flag must be 0 [MQTT-3.1.2-3]"
-	// [MQTT-3.1.2-11]
+	// [MQTT-3.1.2-11], [MQTT-3.1.2-13] of 3.1.1
 	case flags&connectWill == 0 && willQoS != 0:
 		return "Will QoS must be 0 without a will [MQTT-3.1.2-11]"
-	// [MQTT-3.1.2-12]
+	// [MQTT-3.1.2-12], [MQTT-3.1.2-14] of 3.1.1
 	case willQoS == 3:
 		return "Will QoS 3 does not exist [MQTT-3.1.2-12]"
-	// [MQTT-3.1.2-13]
+	// [MQTT-3.1.2-13], [MQTT-3.1.2-15] of 3.1.1
 	case flags&connectWill == 0 && flags&connectWillRetain != 0:
 		return "Will Retain must be 0 without a will [MQTT-3.1.2-13]"
 	// [MQTT-3.1.2-22] of 3.1.1
@@ -164,9 +164,11 @@ func (c *Connect) decodePayload(r *reader, flags byte) {
 	if flags&connectWill != 0 {
 		c.Will = decodeWill(r, flags, c.Version)
 	}
+	// [MQTT-3.1.2-16] [MQTT-3.1.2-17], [MQTT-3.1.2-18] and [MQTT-3.1.2-19] of 3.1.1
 	if flags&connectUsername != 0 && !endsEarly(r, c.Version) {
 		c.HasUsername, c.Username = true, string(r.name("User Name"))
 	}
+	// [MQTT-3.1.2-18] [MQTT-3.1.2-19], [MQTT-3.1.2-20] and [MQTT-3.1.2-21] of 3.1.1
 	if flags&connectPassword != 0 && !endsEarly(r, c.Version) {
 		c.HasPassword, c.Password = true, cloneBinary(r.binary("Password"))
 	}

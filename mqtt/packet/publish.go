@@ -42,7 +42,7 @@ func (p *Publish) Append(dst []byte, v Version) ([]byte, error) {
 	dst = appendVarint(dst, size)
 	dst = append(dst, byte(len(p.Topic)>>8), byte(len(p.Topic)))
 	dst = append(dst, p.Topic...)
-	// [MQTT-2.2.1-2]
+	// [MQTT-2.2.1-2], [MQTT-2.3.1-5] of 3.1.1
 	if p.QoS > 0 {
 		dst = binary.BigEndian.AppendUint16(dst, p.PacketID)
 	}

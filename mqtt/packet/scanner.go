@@ -175,6 +175,7 @@ func (s *Scanner) nextLong(b []byte) (Frame, bool, error) {
 		return Frame{}, false, nil
 	}
 	first := b[0]
+	// [MQTT-2.1.3-1], [MQTT-2.2.2-1] and [MQTT-2.2.2-2] of 3.1.1
 	if !s.legal[first] {
 		return Frame{}, false, &MalformedError{Type(first >> 4), 0, firstByteRule(first), ReasonMalformedPacket}
 	}

@@ -76,7 +76,7 @@ func (s *Subscribe) Decode(f Frame, v Version) error {
 	if v == V5 {
 		r.properties(SUBSCRIBE, &s.Properties)
 	}
-	// [MQTT-3.8.3-2]
+	// [MQTT-3.8.3-2], [MQTT-3.8.3-3] of 3.1.1
 	if r.left() == 0 {
 		r.fail(ReasonProtocolError, "payload "+ruleNoFilter+" [MQTT-3.8.3-2]")
 	}
@@ -109,7 +109,8 @@ func (r *reader) subscription(v Version) Subscription {
 }
 
 // filter reads a topic filter. One that is not well formed is malformed: 0x8F,
-// Topic Filter invalid, is for those that are. [MQTT5 table 3-10]
+// Topic Filter invalid, is for those that are. [MQTT5 table 3-10] [MQTT-3.8.3-1]
+// [MQTT-3.10.3-1]
 func (r *reader) filter(v Version) string {
 	start := r.off
 	s := string(r.text("topic filter"))

@@ -108,10 +108,10 @@ func wildcardRule(s string) string {
 	for level, rest, more := "", s, true; more; {
 		level, rest, more = strings.Cut(rest, "/")
 		switch {
-		// [MQTT-4.7.1-1]
+		// [MQTT-4.7.1-1], [MQTT-4.7.1-2] of 3.1.1
 		case strings.Contains(level, "#") && (level != "#" || more):
 			return "must have # as a whole level and last [MQTT-4.7.1-1]"
-		// [MQTT-4.7.1-2]
+		// [MQTT-4.7.1-2], [MQTT-4.7.1-3] of 3.1.1
 		case strings.Contains(level, "+") && level != "+":
 			return "must have + as a whole level [MQTT-4.7.1-2]"
 		}

@@ -232,7 +232,7 @@ func (r *reader) name(what string) []byte {
 func (r *reader) packetID() uint16 {
 	start := r.off
 	id := r.uint16("packet identifier")
-	// [MQTT-2.2.1-3] [MQTT-2.2.1-4]
+	// [MQTT-2.2.1-3] [MQTT-2.2.1-4], [MQTT-2.3.1-1] of 3.1.1
 	if id == 0 {
 		r.failAt(start, ReasonProtocolError, "packet identifier "+ruleID)
 	}
@@ -256,14 +256,15 @@ const (
 )
 
 // utf8Rule says why b may not be a UTF-8 Encoded String; "" when it may.
-// [MQTT-1.5.4-3] A U+FEFF in front is a character like any other.
+// [MQTT-1.5.4-3], [MQTT-1.5.3-3] of 3.1.1: a U+FEFF in front is a character like
+// any other.
 func utf8Rule(b []byte) string {
 	ascii, special := scanText(b)
 	switch {
-	// [MQTT-1.5.4-1]
+	// [MQTT-1.5.4-1], [MQTT-1.5.3-1] of 3.1.1
 	case !ascii && !utf8.Valid(b):
 		return "is not well-formed UTF-8 [MQTT-1.5.4-1]"
-	// [MQTT-1.5.4-2]
+	// [MQTT-1.5.4-2], [MQTT-1.5.3-2] of 3.1.1
 	case special && hasByte(b, 0):
 		return "holds U+0000 [MQTT-1.5.4-2]"
 	}
