@@ -21,6 +21,7 @@ var pahoOnly5 = []pahoTest{
 	{name: "test_subscribe_identifiers", run: pahoSubscribeIdentifiers},
 	{name: "test_request_response", run: pahoRequestResponse},
 	{name: "test_client_topic_alias", run: pahoClientTopicAlias},
+	{name: "test_server_topic_alias", run: pahoServerTopicAlias},
 	{name: "test_maximum_packet_size", run: pahoMaximumPacketSize},
 	{name: "test_server_keep_alive", run: pahoServerKeepAlive},
 	{name: "test_flow_control1", run: pahoFlowControl1},

@@ -30,6 +30,9 @@ var brokerFlags = []flagGroup{{"Flags", []flagSpec{
 	{name: "users", help: "CSV `FILE` of who may connect, its first row user,password; by password, or by SCRAM-SHA-256 (default everybody)"},
 	{name: "server-reference", help: "send MQTT 5 clients away to the server `HOST:PORT`"},
 	{name: "server-reference-code", help: "the `REASON`: use-another (0x9C) or moved (0x9D) (default use-another)"},
+	{name: "receive-maximum", key: "broker-receive-maximum", help: "`N` QoS 1 and 2 messages that an MQTT 5 client may have unacknowledged (default 1024)"},
+	{name: "max-keepalive", key: "broker-max-keepalive", help: "`TIME` that MQTT 5 clients get where they ask for a longer keep alive, 0s for theirs (default 60s)"},
+	{name: "refuse-filter", kind: list, key: "broker-refuse-filter", help: "`FILTER` that nobody may subscribe to; repeatable"},
 	{name: "quiet", kind: toggle, tool: true, help: "do not say why connections end"},
 	{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},
 }}}
@@ -40,6 +43,7 @@ type brokerOptions struct {
 	cert, key, caOut, addrFile string
 	users                      string
 	reference, referenceCode   string
+	limits                     broker.Config
 	quiet                      bool
 }
 
@@ -52,7 +56,8 @@ func (a *app) brokerCommand() *cobra.Command {
 			"Values come from, first to last: flag, environment (--tls-listen is\n" +
 			"MQTTLOAD_TLS_LISTEN), configuration file (tls-listen: ...), default. There,\n" +
 			"--tls, --cert and --key are MQTTLOAD_BROKER_TLS, _CERT and _KEY, broker-tls,\n" +
-			"broker-cert and broker-key: without \"broker\" they are those of run's clients.",
+			"broker-cert and broker-key: without \"broker\" they are those of run's clients.\n" +
+			"The same goes for --receive-maximum, --max-keepalive and --refuse-filter.",
 		Example: "  mqttload broker --listen 127.0.0.1:1883",
 	}
 	define(c, brokerFlags)
@@ -98,6 +103,7 @@ func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 		bad.usage("give the certificate with --cert", "%s without --cert", s["key"].place)
 	}
 	checkReference(s, &bad)
+	o.limits = brokerLimits(s, &bad)
 	return o, bad.err()
 }
 
@@ -110,7 +116,8 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 			return err
 		}
 	}
-	cfg := broker.Config{ServerReference: o.reference, ServerReferenceCode: referenceCodes[o.referenceCode]}
+	cfg := o.limits
+	cfg.ServerReference, cfg.ServerReferenceCode = o.reference, referenceCodes[o.referenceCode]
 	who := "everybody may connect"
 	if o.users != "" {
 		var err error
