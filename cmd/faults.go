@@ -48,10 +48,7 @@ const exitCodesHelp = `Exit codes:
   Where several apply, it is the first of 130, 3, 4, 5, 8, 7, 6.
 `
 
-var (
-	errInterrupted = errors.New("interrupted")
-	errEnough      = errors.New("enough messages")
-)
+var errInterrupted = errors.New("interrupted")
 
 // fault is one thing that went wrong: its exit code, one line of cause, and
 // one of remedy, which may be empty.

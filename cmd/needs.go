@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mqttload/mqttload/internal/preflight"
+	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -22,11 +23,12 @@ type needs struct {
 }
 
 // What a connection takes of memory while it is idle, its session included, in
-// bytes; and what the account of a message in flight takes.
+// bytes; what the account of a message in flight takes; and a time of sending.
 const (
 	tcpMemory     = 8 << 10
 	tlsMemory     = 28 << 10
 	accountMemory = 64
+	timeMemory    = 8
 )
 
 // needsOf adds up. Towards the embedded broker both ends of a connection are in
@@ -47,6 +49,9 @@ func needsOf(c scenarios.Case, embedded bool) needs {
 	buffers := float64(2*l.PublisherClients()+l.SubscriberClients()) * float64(c.Payload.Max())
 	n.memory = float64(ends) * (float64(connections)*idle + buffers)
 	n.memory += flows * float64(max(1, l.Subscribers)) * float64(l.Inflight) * accountMemory
+	if len(l.Stages) == 0 {
+		n.memory += float64(l.PublisherClients()) * float64(load.SendTimes(&c)) * timeMemory
+	}
 	if len(l.Stages) > 0 && l.Shape != scenarios.Churn {
 		top := 0.0
 		for _, st := range l.Stages {

@@ -15,9 +15,6 @@ type observer struct {
 	view      *progress
 	done      []*result.Case // by index of the case
 	connected bool
-	received  int64
-	limit     int64  // messages received that are enough, 0 for no limit
-	enough    func() // ends the run
 }
 
 // Connected takes the target as its CONNACK described it. A later call adds
@@ -34,13 +31,8 @@ func (o *observer) Connected(t result.Target) {
 // LaunchStart shows what begins.
 func (o *observer) LaunchStart(c *scenarios.Case, index, launch int) { o.view.launch(c, index, launch) }
 
-// Iteration shows what was measured, and ends the run when that is enough.
-func (o *observer) Iteration(c *scenarios.Case, it result.Iteration) {
-	o.view.iteration(c, it)
-	if o.received += it.Received; o.limit > 0 && o.received >= o.limit {
-		o.enough()
-	}
-}
+// Iteration shows what was measured.
+func (o *observer) Iteration(c *scenarios.Case, it result.Iteration) { o.view.iteration(c, it) }
 
 // LaunchDone takes the case's result so far into the report and its files.
 func (o *observer) LaunchDone(index int, r *result.Case) {

@@ -67,7 +67,7 @@ var (
 	subFlags = presetFlags(append([]string{"subscription-identifier", "no-local", "retain-as-published", "retain-handling"}, takenProperties...), slices.Concat([]flagSpec{
 		{name: "clients", short: "c", tool: true, help: "`N` connections that subscribe (default 1)"},
 		{name: "topic", short: "t", tool: true, help: "`FILTER` to subscribe to, wildcards, variables and $share/GROUP/ allowed"},
-		{name: "count", short: "C", tool: true, help: "`N` messages, and then end within a second"},
+		{name: "count", short: "C", tool: true, help: "`N` messages in total over all clients, and then end"},
 	}, pick("duration", "qos", "protocol", "transport", "tls"))...)
 )
 

@@ -70,7 +70,7 @@ type run struct {
 	strict   bool
 	live     bool
 	ledger   *ledgerFile // nil unless it is asked for
-	limit    int64       // messages received after which a live run ends, 0 for none
+	limit    int64       // messages received after which sub ends, 0 for none
 	dryRun   bool
 	embedded bool
 	report   *result.Report
@@ -302,10 +302,7 @@ func (r *run) measure(ctx context.Context, view *progress) outcome {
 	r.report.Run.Status = result.StatusPartial // until it is known to be more
 	r.report.Target = result.Target{URL: firstURL(r.cases), Embedded: r.embedded}
 	obs := &observer{report: r.report, outs: r.outs, view: view, done: make([]*result.Case, len(r.cases))}
-	ctx, enough := context.WithCancelCause(ctx)
-	defer enough(nil)
-	obs.enough, obs.limit = func() { enough(errEnough) }, r.limit
-	conf := load.Config{RunID: r.report.Run.ID, Observer: obs, Embedded: r.embedded}
+	conf := load.Config{RunID: r.report.Run.ID, Observer: obs, Embedded: r.embedded, Enough: r.limit}
 	if r.live {
 		conf.Ready = view.ready
 	}
@@ -313,7 +310,7 @@ func (r *run) measure(ctx context.Context, view *progress) outcome {
 		conf.Ledger = r.ledger.add
 	}
 	cases, err := load.New(conf).Run(ctx, r.cases)
-	if errors.Is(err, errEnough) || r.live && errors.Is(err, errInterrupted) && unbounded(r.cases[0].Load) {
+	if r.live && errors.Is(err, errInterrupted) && unbounded(r.cases[0].Load) {
 		err = nil // it ended as it was meant to
 	}
 	obs.take(cases)

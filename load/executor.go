@@ -43,6 +43,9 @@ type Config struct {
 	// Ledger is given the account of every stream of a launch, or of one
 	// iteration where each has connections of its own; nil is nobody.
 	Ledger func(c *scenarios.Case, rows []result.StreamAccount)
+	// Enough ends a case of listeners when they have received so many messages;
+	// 0 is no limit. What comes after that is not counted.
+	Enough int64
 	// Embedded says that the broker runs in this process, so that the CPU
 	// time and the cores are its own as well.
 	Embedded bool

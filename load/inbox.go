@@ -32,6 +32,22 @@ type inbox struct {
 	promise         *promise // of a tally: nobody knows what else was published
 	breaches        breaches
 	received, bytes int64
+	enough          *enough // nil without a limit
+}
+
+// enough is how many messages all listeners of a session may yet receive.
+type enough struct {
+	left atomic.Int64
+	done chan struct{} // closed with the last
+}
+
+// take reports whether one more counts.
+func (e *enough) take() bool {
+	left := e.left.Add(-1)
+	if left == 0 {
+		close(e.done)
+	}
+	return left >= 0
 }
 
 // deliver accounts for one message that has come at now. Nearly all are the
@@ -62,6 +78,9 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 		in.count(m)
 		return
 	case in.tally:
+		if in.enough != nil && !in.enough.take() {
+			return
+		}
 		in.keep(in.promise, m)
 		in.received++
 		in.bytes += int64(len(m.Payload))

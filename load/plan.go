@@ -160,12 +160,16 @@ func (s *session) planFlows(topics []string) error {
 			s.flows = append(s.flows, f)
 		}
 	}
+	if n := s.x.cfg.Enough; n > 0 {
+		s.enough = &enough{done: make(chan struct{})}
+		s.enough.left.Store(n)
+	}
 	matches, wills := map[string][]*flow{}, s.wills()
 	if err := s.planPromises(); err != nil {
 		return err
 	}
 	for i, in := range s.inboxes {
-		in.tally, in.wills = len(s.flows) == 0, wills
+		in.tally, in.wills, in.enough = len(s.flows) == 0, wills, s.enough
 		s.subscribeInbox(in, i, topics, matches)
 	}
 	heard := func(f *flow) bool { return len(f.receipts) > 0 }
@@ -240,7 +244,7 @@ func (s *session) receive(in *inbox, flows []*flow) {
 	}
 	for _, f := range flows {
 		// As many numbers are remembered as send times.
-		r := &receipt{flow: f, in: in, index: int32(len(f.receipts)), ledger: newLedger(max(s.Load.Inflight, s.ringSize()/4))}
+		r := &receipt{flow: f, in: in, index: int32(len(f.receipts)), ledger: newLedger(max(s.Load.Inflight, s.ringSize()/4/int(f.stride)))}
 		r.ledger.unordered = in.members.Load() > 1
 		r.content = s.payload
 		if s.open == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // publisher is a connection that publishes, to one topic or to several in turn.
@@ -358,19 +359,25 @@ const (
 	sharedRing    = 1 << 16
 )
 
-// ringSize is how many send times a publisher remembers: of twice the window,
-// so that a delivery within it finds its own. All of the window may be of one
-// topic, and as many messages to each of the others have gone since.
+// ringSize is how many send times a publisher remembers.
 func (s *session) ringSize() int {
 	if s.open != nil {
 		return s.open.ringSize
 	}
-	least, ring := 2*s.Load.Inflight*max(s.Load.TopicsPerPublisher, 1), 1
-	if s.Target.Reconnect {
+	return SendTimes(s.Case)
+}
+
+// SendTimes is how many send times each publisher of a case remembers in a
+// closed loop, of 8 bytes each: of twice the window, so that a delivery within
+// it finds its own. All of the window may be of one topic, and as many messages
+// to each of the others have gone since.
+func SendTimes(c *scenarios.Case) int {
+	least, ring := 2*c.Load.Inflight*max(c.Load.TopicsPerPublisher, 1), 1
+	if c.Target.Reconnect {
 		least *= 2 // a window that was given up may still arrive
 	}
-	if s.Load.Share != "" {
-		least = max(least, min(sharedWindows*s.Load.Inflight, sharedRing))
+	if c.Load.Share != "" {
+		least = max(least, min(sharedWindows*c.Load.Inflight, sharedRing))
 	}
 	for ring < least {
 		ring *= 2

@@ -32,6 +32,7 @@ type session struct {
 	credentials credentials
 	open        *openLoop   // nil in a closed loop
 	churn       *churn      // nil where clients stay
+	enough      *enough     // nil unless the listeners end by themselves
 	reauth      *reauth     // nil where nobody authenticates again
 	closing     atomic.Bool // connections end because this side wants them to
 

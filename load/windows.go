@@ -297,8 +297,19 @@ func (it *iteration) listen(ctx context.Context) error {
 	it.begin(nil)
 	w := windows{iteration: it, from: it.start}
 	w.ready()
-	w.run(ctx, it.Load.Duration)
-	return w.finish(ctx, 0)
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	if e := it.enough; e != nil {
+		go func() {
+			select {
+			case <-e.done:
+				stop()
+			case <-listening.Done():
+			}
+		}()
+	}
+	w.run(listening, it.Load.Duration)
+	return w.finish(listening, 0)
 }
 
 // stay is about connections that do nothing: what is measured is how long it
