@@ -205,6 +205,8 @@ func TestUnsubscribe(t *testing.T) {
 		c.frame(packet.UNSUBACK)
 		p.publish1("a/b", "still")
 		c.sendAck(packet.PUBACK, c.wantPublish("a/b", "still", 1).PacketID)
+		p.publish("b", "still", 0, 0)
+		c.wantPublish("b", "still", 0)
 		c.send(&packet.Unsubscribe{PacketID: 9, Filters: []string{"a/+", "b"}})
 		if f := c.frame(packet.UNSUBACK); f.Body[1] != 9 {
 			t.Errorf("%s: % x", v, f.Body)
@@ -471,5 +473,54 @@ func TestUnsubackOrder(t *testing.T) {
 	c.send(&packet.Unsubscribe{PacketID: 9, Filters: []string{"a", "b", "c", "a"}})
 	if f := c.frame(packet.UNSUBACK); string(f.Body) != "\x00\x09\x00\x00\x00\x11\x11" {
 		t.Errorf("UNSUBACK % x", f.Body)
+	}
+}
+
+// TestMaximumPacketSizeAtOnce: [MQTT-3.1.2-24] to the byte, for what goes out as it
+// comes, alone and in a row, as it was or in another version.
+func TestMaximumPacketSizeAtOnce(t *testing.T) {
+	addr := listen(t, startBroker(t, Config{}))
+	for _, v := range []packet.Version{packet.V311, packet.V5} {
+		for qos := range byte(3) {
+			conn := clean(packet.V5, "c")
+			conn.Properties.MaximumPacketSize = ptr(uint32(40))
+			c := connect(t, addr, conn)
+			c.subscribe(sub("a", 2))
+			p := connect(t, addr, clean(v, "p"))
+			largest := 40 - (1 + 1 + 2 + 1 + 1) // header, topic and no properties
+			if qos > 0 {
+				largest -= 2
+			}
+			id := uint16(0)
+			for _, n := range []int{largest + 1, largest, largest + 1, largest + 1, largest, largest} {
+				id += uint16(min(qos, 1))
+				p.publish("a", strings.Repeat("x", n), qos, id)
+				finishPublish(p, qos, id)
+				p.sync()
+			}
+			var row []byte
+			for _, n := range []int{largest, largest + 1, largest} {
+				id += uint16(min(qos, 1))
+				pub := packet.Publish{Topic: []byte("a"), Payload: make([]byte, n), QoS: qos, PacketID: id}
+				var err error
+				row, err = pub.Append(row, v)
+				p.must(err)
+			}
+			p.write(row, nil)
+			for range 3 {
+				c.wantPublish("a", strings.Repeat("x", largest), qos)
+			}
+			for range 2 {
+				c.wantPublish("a", string(make([]byte, largest)), qos)
+			}
+			for i := range uint16(3) {
+				if qos > 0 {
+					p.wantAck(packet.PUBACK+packet.Type(qos)-1, id-2+i, 0)
+				}
+			}
+			c.sync()
+			c.leave()
+			p.leave()
+		}
 	}
 }

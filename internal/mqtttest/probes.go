@@ -296,8 +296,8 @@ func LengthProbes(side string) (list []Probe) {
 	return list
 }
 
-// FlagProbes is every first byte that table 2-2 does not allow, before what
-// would be the body of a packet. Type 15 is one of MQTT 5 only.
+// FlagProbes is every first byte that table 2-2 does not allow, before the body
+// that a packet of the type may have. Type 15 is one of MQTT 5 only.
 func FlagProbes(v byte) (list []Probe) {
 	for first := range 256 {
 		kind, flags := first>>4, first&15
@@ -310,9 +310,29 @@ func FlagProbes(v byte) (list []Probe) {
 		if kind == 1 {
 			codes = append(codes, protocol) // a second CONNECT, too
 		}
-		list = append(list, Probe{fmt.Sprintf("first byte %02x", first), frame(byte(first), probeID+"\x00"), codes})
+		list = append(list, Probe{fmt.Sprintf("first byte %02x", first), frame(byte(first), body(kind, flags, v)), codes})
 	}
 	return list
+}
+
+// body is a good one of a packet with an identifier, or PUBLISH.
+func body(kind, flags int, v byte) string {
+	switch kind {
+	case 3:
+		if flags&6 == 0 {
+			return textMark + empty(v)
+		}
+		return textMark + probeID + empty(v)
+	case 8:
+		return probeID + empty(v) + textMark + "\x00"
+	case 9:
+		return probeID + empty(v) + "\x00"
+	case 10:
+		return probeID + empty(v) + textMark
+	case 12, 13, 14:
+		return ""
+	}
+	return probeID
 }
 
 // reasons5 is table 2-6 of MQTT 5 by packet. DISCONNECT has those of both sides.
