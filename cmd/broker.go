@@ -61,6 +61,7 @@ func (a *app) brokerCommand() *cobra.Command {
 		Example: "  mqttload broker --listen 127.0.0.1:1883",
 	}
 	define(c, brokerFlags)
+	complete(c, "server-reference-code", []string{"use-another", "moved"})
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		o, err := a.readBrokerOptions(c)
 		if err != nil {

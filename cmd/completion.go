@@ -6,22 +6,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // choices are the values that a shell may offer for a flag. Those of the
 // matrix are lists: what stands before the last comma is kept.
 var choices = map[string][]string{
-	"qos":       {"0", "1", "2"},
-	"protocol":  {"3.1", "3.1.1", "5"},
-	"transport": {"tcp", "tls"},
-	"shape":     {"pairs", "loopback", "fan-out", "fan-in", "many-to-many", "shared", "publish", "subscribe", "connect", "churn", "offline"},
-	"arrival":   {"constant", "poisson"},
-	"verify":    {"on", "off"},
-	"format":    reportFormats,
-	"allow":     result.UnlikeKeys,
-	"log":       {"bdn"},
-	"tls-min":   {"1.2", "1.3"},
-	"tls-max":   {"1.2", "1.3"},
+	"qos":         {"0", "1", "2"},
+	"protocol":    {"3.1", "3.1.1", "5"},
+	"transport":   {"tcp", "tls"},
+	"shape":       {"pairs", "loopback", "fan-out", "fan-in", "many-to-many", "shared", "publish", "subscribe", "connect", "churn", "offline"},
+	"arrival":     {"constant", "poisson"},
+	"auth-method": {scenarios.SCRAMSHA256},
+	"verify":      {"on", "off"},
+	"format":      reportFormats,
+	"allow":       result.UnlikeKeys,
+	"log":         {"bdn"},
+	"tls-min":     {"1.2", "1.3"},
+	"tls-max":     {"1.2", "1.3"},
 }
 
 // completeFlags offers the choices of the flags that c has and that nothing else
