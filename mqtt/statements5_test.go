@@ -121,19 +121,17 @@ func TestPubrelInOrder(t *testing.T) {
 	}
 }
 
-// leaver disconnects while a batch is handled, so that its answers come too late.
+// leaver disconnects while a batch is handled, so that its answers come too
+// late: after the first half of [Client.Disconnect].
 type leaver struct {
 	NopHandler
 	c *Client
 }
 
 func (l *leaver) Message(*packet.Publish) {
-	go l.c.Disconnect(context.Background(), 0)
-	for closing := false; !closing; {
-		out := l.c.conn.Begin()
-		closing = l.c.closing
-		l.c.conn.End(out)
-	}
+	out := l.c.conn.Begin()
+	l.c.closing = true
+	l.c.conn.End(append(out, 0xe0, 0))
 }
 
 // TestNothingAfterDisconnect: [MQTT-3.14.4-1] no acknowledgement either.
@@ -143,7 +141,31 @@ func TestNothingAfterDisconnect(t *testing.T) {
 	l.c = c
 	peer.Send("32 07 0001 61 0007 6831")
 	peer.Expect("e0 00")
+	go c.Disconnect(t.Context(), 0)
+	peer.Expect("e0 00")
 	peer.ExpectEnd()
+}
+
+// TestAckOfAnotherKind: [MQTT-4.3.2-3, MQTT-4.3.3-3] a message waits for the
+// acknowledgement of its QoS, and no other ends it.
+func TestAckOfAnotherKind(t *testing.T) {
+	r := newRecorder()
+	c, peer := start(t, Config{Version: packet.V311, CleanStart: true, Handler: r}, connack311)
+	publish(t, c, 1, 1, 0)
+	publish(t, c, 2, 1, 0)
+	peer.ExpectType(packet.PUBLISH)
+	peer.ExpectType(packet.PUBLISH)
+	peer.Send("50 02 0001  70 02 0001  40 02 0002  70 02 0002")
+	<-r.end
+	if len(r.acks) != 0 || c.Unexpected() != 4 {
+		t.Errorf("%+v, %d unexpected", r.acks, c.Unexpected())
+	}
+	peer.Send("40 02 0001  50 02 0002")
+	peer.Expect("62 02 0002")
+	<-r.end
+	if len(r.acks) != 2 || !r.acks[0].Done || r.acks[1].Done {
+		t.Errorf("%+v", r.acks)
+	}
 }
 
 // TestResponseInformation: [MQTT-3.1.2-28] binds the server alone. Nothing has a
