@@ -115,7 +115,7 @@ func (b *Broker) admit(p *packet.Connect) packet.ReasonCode {
 	switch {
 	case hasControl(p.ClientID), hasControl(p.Username), p.Will != nil && hasControl(p.Will.Topic):
 		return packet.ReasonMalformedPacket
-	// [MQTT-3.1.3-5] MQTT 3.1, section 3.1: more than 23 characters are answered with return code 2.
+	// [MQTT-3.1.3-5] [MQTT31-3.1] In 3.1 more than 23 characters are answered with return code 2.
 	case p.Version == packet.V31 && utf8.RuneCountInString(p.ClientID) > 23:
 		return packet.ReasonClientIdentifierNotValid
 	case b.refers(p.Version):

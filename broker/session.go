@@ -111,7 +111,7 @@ func (s *session) pump(c *client, out []byte) []byte {
 			break // Room has asked for a call when there is some
 		}
 		d := *s.queue.front()
-		// [MQTT-3.3.4-9] [MQTT-4.9.0-2]; a PUBREL is no PUBLISH [MQTT-3.3.4-10]
+		// [MQTT-3.3.4-9] [MQTT-4.9.0-2]; a PUBREL is no PUBLISH [MQTT-3.3.4-10] [MQTT-4.9.0-3]
 		if d.qos > 0 && !d.pubrel && (s.win.quota <= 0 || d.id == 0 && !s.win.hasRoom()) {
 			break
 		}

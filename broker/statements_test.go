@@ -189,6 +189,24 @@ func TestAliasesOfOneConnection(t *testing.T) {
 	c.wantClosed(packet.ReasonTopicAliasInvalid)
 }
 
+// TestAliasLimit: [MQTT-3.3.2-12] every alias up to the Topic Alias Maximum is taken,
+// [MQTT-3.3.2-9] and none above it.
+func TestAliasLimit(t *testing.T) {
+	addr := listen(t, startBroker(t, Config{TopicAliasMaximum: 3}))
+	c, ack := connectAck(t, addr, clean(packet.V5, "c"))
+	if m := ack.Properties.TopicAliasMaximum; m == nil || *m != 3 {
+		t.Errorf("%+v", ack.Properties)
+	}
+	c.subscribe(sub("a", 0))
+	for alias := 1; alias <= 3; alias++ {
+		c.raw(fmt.Sprintf("30 07 0001 61 03 23%04x  30 06 0000 03 23%04x", alias, alias))
+		c.wantPublish("a", "", 0)
+		c.wantPublish("a", "", 0)
+	}
+	c.raw("30 07 0001 61 03 230004")
+	c.wantClosed(packet.ReasonTopicAliasInvalid)
+}
+
 // TestUnsubscribe: [MQTT-3.10.4-2] nothing new comes, [MQTT-3.10.4-3] what has
 // been sent is sent to its end; [MQTT-3.10.4-1] filters are compared as they are;
 // [MQTT-3.10.4-4] [MQTT-3.10.4-5] there is an answer in any case.

@@ -88,7 +88,7 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 }
 
 // subackError is code for MQTT 5, Failure for 3.1.1. [MQTT-3.9.3-2] MQTT 3.1 has
-// no way to say no (section 3.9): the answer is a QoS, and the subscription none.
+// no way to say no [MQTT31-3.9]: the answer is a QoS, and the subscription none.
 func (c *client) subackError(code packet.ReasonCode, qos byte) packet.ReasonCode {
 	switch c.version {
 	case packet.V5:

@@ -240,7 +240,7 @@ func (cfg *Config) connectPacket() ([]byte, error) {
 	if cfg.KeepAlive < 0 || secs > 65535 {
 		return nil, fmt.Errorf("connect: keep alive %s is not within 0..65535 s", cfg.KeepAlive)
 	}
-	// [MQTT 3.1 section 3.1] A longer identifier is refused with return code 2.
+	// [MQTT31-3.1] A longer identifier is refused with return code 2.
 	if n := utf8.RuneCountInString(cfg.ClientID); cfg.Version == packet.V31 && n > 23 {
 		return nil, fmt.Errorf("connect: client identifier %q has %d characters; MQTT 3.1 allows 23", cfg.ClientID, n)
 	}
