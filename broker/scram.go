@@ -56,8 +56,8 @@ type User struct{ Name, Password string }
 
 // NewUsers takes the users that there are; the same one twice is no fault if
 // the password is. Both are printable ASCII characters, one at least, which
-// SCRAM takes as they are. Deriving a user's keys takes some milliseconds. The
-// errors say which user of the list is meant, and never a name or a password.
+// SCRAM takes as they are. Deriving a user's keys takes about a millisecond of
+// CPU time. The errors say which user of the list is meant, and never a name or a password.
 func NewUsers(list []User) (*Users, error) {
 	u := &Users{keys: make(map[string]scramKeys, len(list)), secret: []byte(rand.Text())}
 	for i, one := range list {
