@@ -335,7 +335,9 @@ func TestRetainedWithoutShare(t *testing.T) {
 	b := startBroker(t, Config{})
 	addr := listen(t, b)
 	p := connect(t, addr, clean(packet.V5, "p"))
-	p.send(&packet.Publish{Topic: []byte("a"), Payload: []byte("x"), Retain: true})
+	for _, topic := range []string{"a", "$share/g/a"} { // also one of the same name
+		p.send(&packet.Publish{Topic: []byte(topic), Payload: []byte("x"), Retain: true})
+	}
 	p.sync()
 	c := connect(t, addr, kept(packet.V5, "c"))
 	c.subscribe(sub("$share/g/a", 1))
