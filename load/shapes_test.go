@@ -250,6 +250,45 @@ func TestListeners(t *testing.T) {
 	})
 }
 
+// TestListenersComeBack: a listener that does not want a clean start gets what was
+// queued for its client id since an earlier run; with one it gets nothing of it.
+func TestListenersComeBack(t *testing.T) {
+	for _, v := range []packet.Version{packet.V311, packet.V5} {
+		synctest.Test(t, func(t *testing.T) {
+			b := broker.New(broker.Config{})
+			defer b.Close()
+			dial := pipes(b)
+			speak := testCase(1, 10, v)
+			shaped(scenarios.Publish, 1, 1, 0)(&speak)
+			speak.Load.Warmup, speak.Load.Iterations, speak.Load.Messages = 0, 1, 20
+			listen := testCase(1, 10, v)
+			shaped(scenarios.Subscribe, 1, 0, 1)(&listen)
+			listen.Load.Filter, listen.Load.Duration, listen.Load.Warmup = "t/#", 2*time.Second, 0
+			listen.Clients.ClientID, listen.Clients.CleanStart, listen.Clients.SessionExpiry = "listener", false, time.Hour
+			heard := func() int64 {
+				r, err := run(t.Context(), "r2", dial, listen)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r.Delivery.Received
+			}
+			for _, clean := range []bool{false, true} {
+				heard() // leaves a subscription
+				if _, err := run(t.Context(), "r1", dial, speak); err != nil {
+					t.Fatal(err)
+				}
+				want := int64(20)
+				if listen.Clients.CleanStart = clean; clean {
+					want = 0
+				}
+				if got := heard(); got != want {
+					t.Errorf("%v, clean start %t: %d messages of an earlier run, want %d", v, clean, got, want)
+				}
+			}
+		})
+	}
+}
+
 // TestWindowsHoldAll: without a warm-up the windows have everything: the first
 // message, which is due at once, and what comes to a listener with its SUBACK.
 func TestWindowsHoldAll(t *testing.T) {

@@ -43,6 +43,11 @@ type kept struct {
 // NewSession returns a Session without any state.
 func NewSession() *Session { return new(Session) }
 
+// AdoptSession returns the Session of a client that an earlier process was, and
+// that left nothing in flight of its own: the broker may have its subscriptions
+// and what is queued for them.
+func AdoptSession() *Session { return &Session{stands: true} }
+
 // InFlight is how many QoS 1 and 2 messages are without their last
 // acknowledgement.
 func (s *Session) InFlight() int {
