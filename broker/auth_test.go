@@ -178,6 +178,30 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+// TestSaltsTellNothing: the salts of users and those made up for anybody else
+// are of any bytes, and equally long.
+func TestSaltsTellNothing(t *testing.T) {
+	users, err := NewUsers([]User{{"a", "p"}, {"b", "p"}, {"c", "p"}, {"d", "p"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range []string{"abcd", "efgh"} {
+		high := 0
+		for _, name := range names {
+			keys, _ := users.find(string(name))
+			if len(keys.salt) != saltSize {
+				t.Errorf("%c: %d bytes of salt", name, len(keys.salt))
+			}
+			for _, b := range keys.salt {
+				high += int(b >> 7)
+			}
+		}
+		if high == 0 { // by chance once in 2^64
+			t.Errorf("the salts of %s are text", names)
+		}
+	}
+}
+
 // FuzzSCRAM: whatever a client says, there is no panic, and without the password
 // it gets nowhere.
 func FuzzSCRAM(f *testing.F) {

@@ -19,6 +19,9 @@ const scramMethod = "SCRAM-SHA-256"
 // be measured here, and half of the work is the client's.
 const scramIterations = 4096
 
+// saltSize is the length of every salt, in bytes.
+const saltSize = 16
+
 // errBadProof: the password is another one, or there is no such user. Who asks
 // is not told which.
 var errBadProof = errors.New("user name or password is wrong")
@@ -70,7 +73,9 @@ func NewUsers(list []User) (*Users, error) {
 			}
 			continue
 		}
-		keys, err := newScramKeys(one.Password, []byte(rand.Text()[:16]))
+		salt := make([]byte, saltSize)
+		_, _ = rand.Read(salt) // it never fails
+		keys, err := newScramKeys(one.Password, salt)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +94,7 @@ func (u *Users) find(name string) (keys scramKeys, known bool) {
 	if keys, known = u.keys[name]; known {
 		return keys, true
 	}
-	return scramKeys{sign(u.secret, "salt "+name)[:16], sign(u.secret, "stored "+name), sign(u.secret, "server "+name)}, false
+	return scramKeys{sign(u.secret, "salt "+name)[:saltSize], sign(u.secret, "stored "+name), sign(u.secret, "server "+name)}, false
 }
 
 // check reports whether the password is the user's.
