@@ -103,6 +103,9 @@ func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 	if o.key != "" && o.cert == "" {
 		bad.usage("give the certificate with --cert", "%s without --cert", s["key"].place)
 	}
+	if s["users"].source > 0 && o.users == "" {
+		bad.usage("name the file, or leave it out to let everybody connect", "%s: names no file", s["users"].place)
+	}
 	checkReference(s, &bad)
 	o.limits = brokerLimits(s, &bad)
 	return o, bad.err()
