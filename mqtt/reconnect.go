@@ -93,6 +93,7 @@ type Link struct {
 	mu       sync.Mutex
 	opened   bool      // Open is done
 	standing bool      // the client's connection has not ended, as far as is known
+	owed     bool      // the broker's session may lack subscriptions: SUBACK has not come
 	since    time.Time // of the connection
 	stopped  error     // why this side has ended the link
 	err      error
@@ -231,7 +232,22 @@ func (l *Link) subscribe(ctx context.Context, c *Client) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.ConnectTimeout, ErrConnectTimeout)
 	defer cancel()
 	_, err := c.Subscribe(ctx, l.cfg.Subscriptions, l.cfg.SubscribeProperties)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.client.Load() == c {
+		l.owed = err != nil
+	}
 	return err
+}
+
+// mustSubscribe reports whether the broker may lack subscriptions of the link on
+// its new connection c: it has kept no session, or one made by a connection that
+// was lost before its SUBACK.
+func (l *Link) mustSubscribe(c *Client) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owed = l.owed || !c.connack.SessionPresent
+	return l.owed
 }
 
 // lost is called by the reader of a connection that has ended.
@@ -310,7 +326,7 @@ func (o *outage) run() {
 	}
 	r := Reconnect{Client: c, Cause: o.cause, Attempts: o.attempts, Down: time.Since(o.start), Resumed: c.Resumed()}
 	// The loss of c from here on is another outage, with a goroutine of its own.
-	if !c.connack.SessionPresent {
+	if o.mustSubscribe(c) {
 		if err := o.subscribe(o.ctx, c); err != nil {
 			o.unsubscribed(c, err)
 			return

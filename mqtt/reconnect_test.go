@@ -3,6 +3,7 @@ package mqtt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -408,5 +409,49 @@ func TestLinkFlaps(t *testing.T) {
 			}
 		}
 		l.Close()
+	})
+}
+
+// TestLinkSubscribesUntilAnswered: a connection that is lost before its SUBACK
+// leaves a session without the subscriptions; the broker has it, and yet they
+// are made on the next one.
+func TestLinkSubscribesUntilAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := new(journal)
+		s := &theatre{t: t, v: packet.V311}
+		subscribed := false
+		const subscribe, suback = "82 06 000%d 0001 62 01", "90 03 000%d 01"
+		s.scenes = []func(*mqtttest.Peer){
+			func(p *mqtttest.Peer) {
+				accept(p, connack311)
+				p.Expect(fmt.Sprintf(subscribe, 1))
+				p.Send(fmt.Sprintf(suback, 1))
+				settled()
+				p.Close()
+			},
+			func(p *mqtttest.Peer) { accept(p, connack311); p.Expect(fmt.Sprintf(subscribe, 1)); p.Close() },
+			func(p *mqtttest.Peer) { accept(p, resumed311); p.Expect(fmt.Sprintf(subscribe, 2)); p.Close() },
+			func(p *mqtttest.Peer) {
+				accept(p, resumed311)
+				p.Expect(fmt.Sprintf(subscribe, 3))
+				p.Send(fmt.Sprintf(suback, 3))
+				settled()
+				p.Close()
+			},
+			func(p *mqtttest.Peer) { accept(p, resumed311); p.ExpectEnd(); subscribed = true },
+		}
+		cfg := s.config(j)
+		cfg.Session = NewSession()
+		cfg.Subscriptions = []packet.Subscription{{Filter: "b", QoS: 1}}
+		l, err := Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		l.Close()
+		synctest.Wait()
+		if !subscribed || len(s.dials) != len(s.scenes) || len(j.reconnects) != 2 {
+			t.Errorf("%d connections, %s", len(s.dials), j)
+		}
 	})
 }
