@@ -252,15 +252,15 @@ func (o outcome) broken() faults {
 	for qos := byte(1); qos <= 2; qos++ {
 		var d result.Delivery
 		var example string
-		hint := queueHint
+		var hint string
 		for _, c := range o.cases {
 			plan := o.plan(c.ID)
 			if plan.QoS != qos || downgraded(c) || c.Clients.Reconnects > 0 && !plan.Clients.Persistent(plan.Protocol) {
 				continue
 			}
 			d.Add(c.Delivery)
-			if c.Delivery.Lost > 0 && warned(c, result.SessionNotKept) {
-				hint = sessionHint
+			if c.Delivery.Lost > 0 && hint == "" {
+				hint = lossHint(c)
 			}
 			if example == "" && (c.Delivery.Lost > 0 || qos == 2 && c.Delivery.Duplicated > 0) {
 				example = c.ID
@@ -278,11 +278,16 @@ func (o outcome) broken() faults {
 	return bad
 }
 
-// What may help where messages are lost.
-const (
-	queueHint   = "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain tells late from lost"
-	sessionHint = "the broker lost the subscribers' sessions, and nobody was subscribed until they were back: it has to keep sessions over a restart (Mosquitto: persistence true)"
-)
+// lossHint is what may help where messages are lost.
+func lossHint(c result.Case) string {
+	switch {
+	case warned(c, result.SessionNotKept):
+		return "the broker lost the subscribers' sessions, and nobody was subscribed until they were back: it has to keep sessions over a restart (Mosquitto: persistence true)"
+	case c.Clients.Lost > 0:
+		return "connections ended, and with them went what was on its way: see why; with --reconnect and sessions that are kept, nothing may be lost"
+	}
+	return "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain tells late from lost"
+}
 
 func downgraded(c result.Case) bool { return warned(c, "granted-qos") }
 

@@ -21,14 +21,20 @@ func measuredCase(id string) result.Case {
 	}
 }
 
-// TestLossHint: what may help is another thing where the broker lost sessions.
+// TestLossHint: what may help is another thing where the broker lost sessions, or
+// connections ended.
 func TestLossHint(t *testing.T) {
-	for code, want := range map[string]string{"": "max_queued_messages", result.SessionNotKept: "persistence true"} {
+	for want, spoil := range map[string]func(c *result.Case){
+		"max_queued_messages": func(*result.Case) {},
+		"persistence true":    func(c *result.Case) { c.Warnings = []result.Warning{{Code: result.SessionNotKept}} },
+		"--reconnect":         func(c *result.Case) { c.Clients.Lost = 1 },
+	} {
 		c := measuredCase("a")
-		c.Delivery.Lost, c.Warnings = 1, []result.Warning{{Code: code}}
-		o := outcome{planned: []scenarios.Case{{ID: "a", QoS: 1}}, cases: []result.Case{c}}
-		if bad := o.verdict(); len(bad) != 1 || !strings.Contains(bad[0].hint, want) {
-			t.Errorf("%q: %+v", code, bad)
+		c.Delivery.Lost = 1
+		spoil(&c)
+		bad := outcome{planned: []scenarios.Case{{ID: "a", QoS: 1}}, cases: []result.Case{c}}.verdict()
+		if last := bad[len(bad)-1]; last.code != exitDelivery || !strings.Contains(last.hint, want) {
+			t.Errorf("%q does not say %q", last.hint, want)
 		}
 	}
 }
