@@ -69,6 +69,7 @@ type Executor struct {
 	cfg     Config
 	clock   func() int64
 	sweeper *mqtt.Sweeper
+	keys    mqtt.SCRAMKeys
 	serial  int  // counts sessions over the run
 	told    bool // somebody has connected, and Observer.Connected has been called
 	toldTLS bool // likewise over TLS

@@ -10,7 +10,7 @@ import (
 
 // authenticate has cfg prove its password where it would have sent it. The user
 // name stays in CONNECT: brokers know a client by it before the exchange is
-// over. What the member has derived from its password once, it keeps.
+// over. What has been derived from a password once is kept over the run.
 func (s *session) authenticate(cfg *mqtt.Config, m *member, d *Dialer) {
 	if s.Clients.AuthMethod == "" {
 		return
@@ -25,6 +25,7 @@ func (s *session) authenticate(cfg *mqtt.Config, m *member, d *Dialer) {
 			d.err = err
 			return
 		}
+		scram.Keys = &s.x.keys
 	}
 	if m != nil {
 		m.scram = scram

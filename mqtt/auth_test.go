@@ -62,18 +62,62 @@ func TestSCRAMKeepsKeys(t *testing.T) {
 	if exchange(serverFirst) != clientFinal {
 		t.Fatal("not the proof of RFC 7677")
 	}
-	s.password = "other" // what is derived from now on shows
-	if exchange(serverFirst) != clientFinal {
+	kept := &s.keys.client[0]
+	if exchange(serverFirst) != clientFinal || &s.keys.client[0] != kept {
 		t.Error("derived anew")
 	}
 	for _, first := range []string{strings.Replace(serverFirst, "s=W", "s=X", 1), strings.Replace(serverFirst, "4096", "4097", 1)} {
 		got := exchange(first)
-		fresh, _ := NewSCRAM("user", "other")
+		fresh, _ := NewSCRAM("user", "pencil")
 		fresh.nonce = s.nonce
 		_, _ = fresh.Start()
 		if want, _ := fresh.Continue([]byte(first)); got != string(want) {
 			t.Errorf("%s: the keys of another salt", first)
 		}
+	}
+}
+
+// TestSCRAMKeysAreShared: who has the same password and is given the same salt
+// derives nothing, and nobody is given another's keys.
+func TestSCRAMKeysAreShared(t *testing.T) {
+	var keys SCRAMKeys
+	proof := func(password, first string) string {
+		t.Helper()
+		s := pencil(t)
+		s.Keys, s.password = &keys, password
+		_, _ = s.Start()
+		final, err := s.Continue([]byte(first))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(final)
+	}
+	other := strings.Replace(serverFirst, "4096", "4097", 1)
+	for range 2 {
+		if got := proof("pencil", serverFirst); got != clientFinal {
+			t.Errorf("got %s", got)
+		}
+		if proof("pen", serverFirst) == clientFinal {
+			t.Error("another password has the same proof")
+		}
+		if proof("pencil", other) == proof("pen", other) {
+			t.Error("two passwords have the same proof")
+		}
+		if n := len(keys.kept); n != 4 {
+			t.Errorf("%d keys", n)
+		}
+	}
+	derived := 0
+	for i := range maxKept + 10 {
+		for range 2 {
+			_, _ = keys.get(keysOf{byte(i), byte(i >> 8), byte(i >> 16)}, func() (scramKeys, error) {
+				derived++
+				return scramKeys{}, nil
+			})
+		}
+	}
+	if derived != maxKept+10 || len(keys.kept) > maxKept {
+		t.Errorf("derived %d, kept %d", derived, len(keys.kept))
 	}
 }
 
@@ -93,14 +137,15 @@ func TestSCRAMFinalInAuth(t *testing.T) {
 func TestSCRAMRefuses(t *testing.T) {
 	for first, want := range map[string]string{
 		"":                      "is not r=NONCE",
-		"e=unknown-user":        "is not r=NONCE",
+		"e=unknown-user":        `refuses: "unknown-user"`,
 		"r=other,s=W22Z,i=4096": "nonce",
-		"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096":         "nonce",
+		"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096":         "adds nothing",
 		"r=rOprNGfwEbeRWgbNEkqO1,s=W,i=4096":                               "salt",
 		"r=rOprNGfwEbeRWgbNEkqO1,s=,i=4096":                                "salt",
-		"r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4095":        "4096..10000000",
-		"r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=99999999999": "4096..10000000",
-		"r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=many":        "4096..10000000",
+		"r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4095":        "4096..1000000",
+		"r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=99999999999": "4096..1000000",
+		"r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=1000001":     "4096..1000000",
+		"r=rOprNGfwEbeRWgbNEkqO1,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=many":        "4096..1000000",
 	} {
 		s := pencil(t)
 		_, _ = s.Start()
@@ -108,12 +153,18 @@ func TestSCRAMRefuses(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", first, err, want)
 		}
 	}
-	for _, final := range []string{"", "e=other-error", "v=", "v=7rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="} {
+	for final, want := range map[string]string{
+		"":              "without proving",
+		"e=other-error": `refuses: "other-error"`,
+		"v=":            "signature is wrong",
+		"v=7rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=": "signature is wrong",
+		"welcome": `"welcome" is not v=SIGNATURE`,
+	} {
 		s := pencil(t)
 		_, _ = s.Start()
 		_, _ = s.Continue([]byte(serverFirst))
-		if s.Finish([]byte(final)) == nil {
-			t.Errorf("accepted the signature %q", final)
+		if err := s.Finish([]byte(final)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("signature %q: got %v, want %q", final, err, want)
 		}
 	}
 	// Success without any exchange proves nothing about the broker.
