@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"sync/atomic"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -200,7 +201,7 @@ func (r *receipt) time(seq uint64, now int64) {
 // flows of which not all has come.
 func (in *inbox) count(m *packet.Publish) {
 	rs := in.topics[string(m.Topic)]
-	if len(rs) == 0 || !rs[0].flow.mayBe(m) {
+	if len(rs) == 0 || !rs[0].flow.mayBe(m) || m.Retain && !slices.ContainsFunc(rs, (*receipt).begun) {
 		in.strange(m)
 		return
 	}
@@ -224,6 +225,10 @@ func (in *inbox) count(m *packet.Publish) {
 	}
 	rs[0].ledger.duplicated++
 }
+
+// begun reports whether any message of the flow has been sent: what comes before
+// is what the broker has kept from earlier, whatever its RETAIN flag means.
+func (r *receipt) begun() bool { return r.flow.pub.sent.Load() > r.flow.index }
 
 // mayBe reports whether m, which carries no stamp, may be a message of the flow:
 // not one that the broker has kept from earlier, nor the one by which a session

@@ -93,3 +93,29 @@ func TestPromiseToListener(t *testing.T) {
 		t.Errorf("%v, %d received", in.breaches, in.received)
 	}
 }
+
+// TestKeptIsNobodys: what a broker has kept from earlier comes before anything
+// was sent, and is neither delivered nor a duplicate, nor held to what was asked
+// for, though messages keep their RETAIN flag and carry no stamp.
+func TestKeptIsNobodys(t *testing.T) {
+	c := askingCase()
+	c.Load.VerifyOff, c.Clients.Retain, c.Clients.Properties.RetainAsPublished = true, true, true
+	s := planned(t, c)
+	in, p := s.inboxes[0], s.publishers[0]
+	m := packet.Publish{Topic: []byte("t"), Payload: s.payload, Retain: true}
+	in.deliver(&m, 0)
+	if l := in.receipts[0].ledger; in.foreign != 1 || l.delivered+l.duplicated != 0 || len(in.breaches) > 0 {
+		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.breaches)
+	}
+	props := p.properties
+	props.SubscriptionIDs = []uint32{5}
+	if err := m.SetProperties(&props); err != nil {
+		t.Fatal(err)
+	}
+	p.sent.Store(1)
+	in.deliver(&m, 0)
+	in.deliver(&m, 0)
+	if l := in.receipts[0].ledger; in.foreign != 1 || l.delivered != 1 || l.duplicated != 1 || len(in.breaches) > 0 {
+		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.breaches)
+	}
+}
