@@ -127,7 +127,10 @@ func (o outcome) causes(code int) faults {
 
 // remedy is what to try for an error of a kind that the engine counts.
 func remedy(kind, text string) string {
+	const configured = "what the brokers refer to is in their configuration; give the one that works as --url"
 	switch {
+	case strings.Contains(text, "referred to by") && kind != "connack":
+		return configured
 	case strings.Contains(text, "connection refused"):
 		return "nothing listens there: check --url, or leave it out to measure the embedded broker"
 	case strings.Contains(text, "cannot assign requested address"):
@@ -144,10 +147,14 @@ func remedy(kind, text string) string {
 		return "its log says why; before MQTT 5 a broker cannot tell how many messages it takes in flight (Mosquitto: max_inflight_messages, 20): a smaller --inflight or --protocol 5 may do"
 	case kind == "connack" && strings.Contains(text, "(0x8C)"):
 		return "the broker does not authenticate these clients by that method: leave --auth-method out, or set its authenticator up for it"
-	case kind == "connack" && strings.Contains(text, "referred by"):
-		return "what the brokers refer to is in their configuration; give the one that works as --url"
-	case kind == "connack" && strings.Contains(text, "it refers to"):
+	case kind == "connack" && strings.Contains(text, "(referred by"):
+		return configured
+	case kind == "disconnect" && strings.Contains(text, ", it refers to "):
+		return "--follow-server-reference with --reconnect goes there, with user and password; or give that server as --url"
+	case kind == "connack" && strings.Contains(text, ", it refers to "):
 		return "--follow-server-reference goes there, with user and password; or give that server as --url"
+	case strings.Contains(text, "Use another server (0x9C)"), strings.Contains(text, "Server moved (0x9D)"):
+		return "the broker sends its clients away and does not say where: its configuration may"
 	case kind == "reauth":
 		return "the broker's log says why it refuses who it has let in before; its authenticator must know re-authentication"
 	case kind == "connack":

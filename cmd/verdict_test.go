@@ -128,6 +128,24 @@ func TestCausesAggregate(t *testing.T) {
 	}
 }
 
+// TestReferenceRemedy: who was sent elsewhere is told how to get there, or who
+// knows why there is no way.
+func TestReferenceRemedy(t *testing.T) {
+	for _, one := range []struct{ kind, text, want string }{
+		{"connack", `refused by the broker: Server moved (0x9D), it refers to "b"`, "--follow-server-reference goes there"},
+		{"disconnect", `disconnected by the broker: Use another server (0x9C), it refers to "b"`, "--follow-server-reference with --reconnect"},
+		{"connack", "refused by the broker: Use another server (0x9C)", "does not say where"},
+		{"disconnect", "disconnected by the broker: Server moved (0x9D)", "does not say where"},
+		{"connack", "connect mqtt://a:1: the Server Reference is empty (referred by mqtt://a:1)", "in their configuration"},
+		{"connect", "connect mqtt://b:1 (referred to by mqtt://a:1): connection refused", "in their configuration"},
+		{"connack", "connect mqtt://b:1 (referred to by mqtt://a:1): refused by the broker: Not authorized (0x87)", "check --username"},
+	} {
+		if hint := remedy(one.kind, one.text); !strings.Contains(hint, one.want) {
+			t.Errorf("%s, %s: %q does not say %q", one.kind, one.text, hint, one.want)
+		}
+	}
+}
+
 // TestDisconnectRemedy: a broker that ends connections without a word may have
 // been sent more than it takes, which MQTT 3.1.1 lets no client know.
 func TestDisconnectRemedy(t *testing.T) {

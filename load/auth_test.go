@@ -296,7 +296,7 @@ func TestReferenceRefused(t *testing.T) {
 		"itself":     {map[string]broker.Config{"a:1883": {ServerReference: "a:1883"}}, false, "the last to mqtt://a:1883 again (referred by mqtt://a:1883)"},
 		"chain":      {chain, false, "6 brokers in a row refer to another one, the last to mqtt://g:1883"},
 		"no address": {map[string]broker.Config{"a:1883": {ServerReference: "b:port"}}, false, "port must be 1-65535 (referred by mqtt://a:1883)"},
-		"nobody":     {map[string]broker.Config{"a:1883": {ServerReference: "c"}}, false, "connect mqtt://c:1883: nobody listens"},
+		"nobody":     {map[string]broker.Config{"a:1883": {ServerReference: "c"}}, false, "connect mqtt://c:1883 (referred to by mqtt://a:1883): nobody listens"},
 	} {
 		for _, reconnect := range []bool{false, true} {
 			n := newTown(t, tt.brokers)

@@ -139,7 +139,8 @@ func (d *Dialer) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &connectError{d.URL.String(), d.conf != nil, err}
+	url, way := d.where()
+	return &connectError{url, way, d.conf != nil, err}
 }
 
 // connectTimeout bounds the making of one connection, all legs together.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sort"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -18,11 +19,18 @@ import (
 // connectError is a connection that did not come about.
 type connectError struct {
 	url string
+	way []string // the servers that have referred the client there
 	tls bool
 	err error
 }
 
-func (e *connectError) Error() string { return fmt.Sprintf("connect %s: %s", e.url, e.cause()) }
+func (e *connectError) Error() string {
+	var referral *referralError
+	if len(e.way) == 0 || errors.As(e.err, &referral) { // that one names them
+		return fmt.Sprintf("connect %s: %s", e.url, e.cause())
+	}
+	return fmt.Sprintf("connect %s (referred to by %s): %s", e.url, strings.Join(e.way, ", then by "), e.cause())
+}
 func (e *connectError) Unwrap() error { return e.err }
 
 // cause says why, and what a broker that just hangs up may mean by it: one that

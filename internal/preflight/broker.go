@@ -102,6 +102,10 @@ func connectHint(err error) string {
 		return "the broker is busy or limits connections: try again later"
 	case errors.As(err, &refused) && refused.ServerReference != "":
 		return "--follow-server-reference goes there, with user and password; or give that server as --url"
+	case errors.As(err, &refused) && (refused.Code == packet.ReasonUseAnotherServer || refused.Code == packet.ReasonServerMoved):
+		return "the broker sends its clients away and does not say where: its configuration may"
+	case errors.As(err, &refused) && refused.Code == packet.ReasonBadAuthenticationMethod:
+		return "the broker does not authenticate these clients by that method: leave --auth-method out, or set its authenticator up for it"
 	case errors.As(err, &refused):
 		return "check --username, --password-file, --client-id and --protocol against what the broker allows"
 	}
