@@ -70,7 +70,6 @@ func (s *session) part(m *member) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	m.leaving.Store(true)
-	m.stayed = m.stayed || m.client.Load() != nil
 	m.leave(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,7 +32,6 @@ type member struct {
 
 	deaf    atomic.Bool // it does not receive any more
 	leaving atomic.Bool // it disconnects by itself, and will be back
-	stayed  bool        // the broker has had its session once
 
 	progress int64 // of the present connection, when move last looked
 }

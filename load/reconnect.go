@@ -61,20 +61,18 @@ func (m *member) returns() bool {
 }
 
 // resume makes cfg go on with the member's session. In MQTT 5, where this is
-// for, its first connection begins with a new one whatever was asked for: one
-// that an earlier run has left is of messages and packet ids that this one knows
-// nothing of. [MQTT-3.2.2-4] Before MQTT 5 such a session would not be kept. Who
-// only listens has none of either, and takes what is queued for it.
+// for, one that an earlier run has left is of messages and packet ids that this
+// one knows nothing of [MQTT-3.2.2-4], and ended; before MQTT 5 it would not be
+// kept. Who only listens has none of either, and takes what is queued for it.
 func (m *member) resume(cfg *mqtt.Config) {
-	listens := m.session.Load.Shape == scenarios.Subscribe
 	switch {
 	case m.kept != nil:
-	case listens:
+	case m.session.Load.Shape == scenarios.Subscribe:
 		m.kept = mqtt.AdoptSession()
 	default:
 		m.kept = mqtt.NewSession()
 	}
-	cfg.Session, cfg.CleanStart = m.kept, !m.stayed && !listens
+	cfg.Session = m.kept
 }
 
 // link makes a connection that is made again whenever it is lost.

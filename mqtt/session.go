@@ -13,6 +13,10 @@ import (
 // ErrSessionInUse: a [Session] belongs to one connection at a time.
 var ErrSessionInUse = errors.New("session: another connection of this process still uses it; close that one first")
 
+// ErrSessionPresent: the broker has a session of the client identifier, and this
+// client has not. [MQTT-3.2.2-4] It is the cause of a [ProtocolError].
+var ErrSessionPresent = errors.New("session present, but this client has none; connect once with a clean start")
+
 // A Session is the state that outlives a connection: the QoS 1 and 2 messages
 // on their way to the broker, with their bytes, and the ids of inbound QoS 2
 // messages. [MQTT5 4.1] Topic aliases and unanswered SUBSCRIBEs are not part of
@@ -115,8 +119,7 @@ func (c *Client) resume() error {
 	a := c.session
 	// [MQTT-3.2.2-4] 3.1.1 has no such rule, and 3.1 no Session Present.
 	if c.cfg.Version == packet.V5 && c.connack.SessionPresent && (a == nil || !a.stands) {
-		return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError,
-			"session present, but this client has none; connect once with a clean start"))
+		return c.sayGoodbye(&ProtocolError{packet.ReasonProtocolError, ErrSessionPresent})
 	}
 	if a == nil {
 		return nil
