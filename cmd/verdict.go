@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -143,14 +144,17 @@ func remedy(kind, text string) string {
 		return "check the name after --url or --host"
 	case kind == "connect":
 		return "check --url and the network; --connect-timeout sets how long to wait"
+	case strings.Contains(text, ", receive maximum "):
+		// [MQTT-3.3.4-9]
+		return "the broker sends more than the client's Receive Maximum allows (Mosquitto 2.0.11 does at QoS 2): leave --receive-maximum out, or make it no less than --inflight"
 	case kind == "disconnect" && strings.HasSuffix(text, "by the broker"):
 		return "its log says why; before MQTT 5 a broker cannot tell how many messages it takes in flight (Mosquitto: max_inflight_messages, 20): a smaller --inflight or --protocol 5 may do"
 	case kind == "connack" && strings.Contains(text, "(0x8C)"):
 		return "the broker does not authenticate these clients by that method: leave --auth-method out, or set its authenticator up for it"
-	case kind == "connack" && strings.Contains(text, "(referred by"):
+	case strings.Contains(text, "(referred by"):
 		return configured
 	case kind == "disconnect" && strings.Contains(text, ", it refers to "):
-		return "--follow-server-reference with --reconnect goes there, with user and password; or give that server as --url"
+		return "with --reconnect and --follow-server-reference clients go there, with user and password; or give that server as --url"
 	case kind == "connack" && strings.Contains(text, ", it refers to "):
 		return "--follow-server-reference goes there, with user and password; or give that server as --url"
 	case strings.Contains(text, "Use another server (0x9C)"), strings.Contains(text, "Server moved (0x9D)"):
@@ -267,7 +271,7 @@ func (o outcome) broken() faults {
 			}
 			d.Add(c.Delivery)
 			if c.Delivery.Lost > 0 && hint == "" {
-				hint = lossHint(c)
+				hint = lossHint(c, plan)
 			}
 			if example == "" && (c.Delivery.Lost > 0 || qos == 2 && c.Delivery.Duplicated > 0) {
 				example = c.ID
@@ -286,12 +290,14 @@ func (o outcome) broken() faults {
 }
 
 // lossHint is what may help where messages are lost.
-func lossHint(c result.Case) string {
+func lossHint(c result.Case, plan scenarios.Case) string {
 	switch {
 	case warned(c, result.SessionNotKept):
 		return "the broker lost the subscribers' sessions, and nobody was subscribed until they were back: it has to keep sessions over a restart (Mosquitto: persistence true)"
 	case c.Clients.Lost > 0:
 		return "connections ended, and with them went what was on its way: see why; with --reconnect and sessions that are kept, nothing may be lost"
+	case plan.Protocol == packet.V5 && plan.Clients.Properties.MessageExpiry > 0:
+		return fmt.Sprintf("a message that has waited longer than --message-expiry, %s, must not be delivered any more [MQTT-3.3.2-5]: a longer one tells expired from lost", plan.Clients.Properties.MessageExpiry)
 	}
 	return "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain tells late from lost"
 }

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -22,17 +24,21 @@ func measuredCase(id string) result.Case {
 }
 
 // TestLossHint: what may help is another thing where the broker lost sessions, or
-// connections ended.
+// connections ended, or messages may have expired.
 func TestLossHint(t *testing.T) {
-	for want, spoil := range map[string]func(c *result.Case){
-		"max_queued_messages": func(*result.Case) {},
-		"persistence true":    func(c *result.Case) { c.Warnings = []result.Warning{{Code: result.SessionNotKept}} },
-		"--reconnect":         func(c *result.Case) { c.Clients.Lost = 1 },
+	expiring := func(c *scenarios.Case, protocol packet.Version) {
+		c.Protocol, c.Clients.Properties.MessageExpiry = protocol, time.Minute
+	}
+	for want, spoil := range map[string]func(c *result.Case, plan *scenarios.Case){
+		"max_queued_messages":    func(_ *result.Case, plan *scenarios.Case) { expiring(plan, packet.V311) },
+		"persistence true":       func(c *result.Case, _ *scenarios.Case) { c.Warnings = []result.Warning{{Code: result.SessionNotKept}} },
+		"--reconnect":            func(c *result.Case, _ *scenarios.Case) { c.Clients.Lost = 1 },
+		"--message-expiry, 1m0s": func(_ *result.Case, plan *scenarios.Case) { expiring(plan, packet.V5) },
 	} {
-		c := measuredCase("a")
+		c, plan := measuredCase("a"), scenarios.Case{ID: "a", QoS: 1}
 		c.Delivery.Lost = 1
-		spoil(&c)
-		bad := outcome{planned: []scenarios.Case{{ID: "a", QoS: 1}}, cases: []result.Case{c}}.verdict()
+		spoil(&c, &plan)
+		bad := outcome{planned: []scenarios.Case{plan}, cases: []result.Case{c}}.verdict()
 		if last := bad[len(bad)-1]; last.code != exitDelivery || !strings.Contains(last.hint, want) {
 			t.Errorf("%q does not say %q", last.hint, want)
 		}
@@ -133,7 +139,8 @@ func TestCausesAggregate(t *testing.T) {
 func TestReferenceRemedy(t *testing.T) {
 	for _, one := range []struct{ kind, text, want string }{
 		{"connack", `refused by the broker: Server moved (0x9D), it refers to "b"`, "--follow-server-reference goes there"},
-		{"disconnect", `disconnected by the broker: Use another server (0x9C), it refers to "b"`, "--follow-server-reference with --reconnect"},
+		{"disconnect", `disconnected by the broker: Use another server (0x9C), it refers to "b"`, "with --reconnect and --follow-server-reference"},
+		{"disconnect", `follow the broker to "a": the brokers refer to each other: the last to mqtt://a:1 again (referred by mqtt://a:1)`, "in their configuration"},
 		{"connack", "refused by the broker: Use another server (0x9C)", "does not say where"},
 		{"disconnect", "disconnected by the broker: Server moved (0x9D)", "does not say where"},
 		{"connack", "connect mqtt://a:1: the Server Reference is empty (referred by mqtt://a:1)", "in their configuration"},
@@ -153,6 +160,9 @@ func TestDisconnectRemedy(t *testing.T) {
 		if hint := remedy("disconnect", text); !strings.Contains(hint, "smaller --inflight or --protocol 5") {
 			t.Errorf("%s: %q", text, hint)
 		}
+	}
+	if hint := remedy("disconnect", "protocol error of the broker: 11 QoS 2 messages in flight, receive maximum 10"); !strings.Contains(hint, "--receive-maximum") {
+		t.Errorf("hint %q", hint)
 	}
 	if hint := remedy("disconnect", "disconnected by the broker: Session taken over (0x8E)"); hint != "" {
 		t.Errorf("a reason that was given needs no guess: %q", hint)
