@@ -19,6 +19,13 @@ type leaf struct {
 	msg      *message
 }
 
+// What a leaf takes, and the table of its children when there is one, in bytes:
+// a topic of many levels costs more in these than in its message.
+const (
+	leafBytes  = 64
+	tableBytes = 256
+)
+
 func (r *retained) len() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -30,9 +37,14 @@ func (r *retained) len() int {
 func (r *retained) set(m *message) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if strings.Count(m.topic, "/") >= maxLevels || r.bytes+m.size() > r.max {
+	if strings.Count(m.topic, "/") >= maxLevels {
 		return false
 	}
+	more := r.growth(m)
+	if r.bytes+more > r.max {
+		return false
+	}
+	r.bytes += more
 	l := &r.root
 	for level := range strings.SplitSeq(m.topic, "/") {
 		next := l.children[level]
@@ -45,14 +57,31 @@ func (r *retained) set(m *message) bool {
 		}
 		l = next
 	}
-	if l.msg != nil {
-		r.bytes -= l.msg.size()
-		r.count--
+	if l.msg == nil {
+		r.count++
 	}
 	l.msg = m
-	r.bytes += m.size()
-	r.count++
 	return true
+}
+
+// growth is how many bytes more there are with m. r.mu is held.
+func (r *retained) growth(m *message) int {
+	l, n := &r.root, m.size()
+	for level := range strings.SplitSeq(m.topic, "/") {
+		if l == nil || l.children == nil && l != &r.root {
+			n += tableBytes
+		}
+		if l != nil {
+			l = l.children[level]
+		}
+		if l == nil {
+			n += leafBytes
+		}
+	}
+	if l != nil && l.msg != nil {
+		n -= l.msg.size()
+	}
+	return n
 }
 
 // remove forgets the retained message of topic. [MQTT-3.3.1-6], [MQTT-3.3.1-10] of
@@ -81,6 +110,10 @@ func (r *retained) drop(l *leaf, topic string, m *message) {
 	}
 	if child.msg == nil && len(child.children) == 0 {
 		delete(l.children, level)
+		r.bytes -= leafBytes
+		if child.children != nil {
+			r.bytes -= tableBytes
+		}
 	}
 }
 

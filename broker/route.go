@@ -1,6 +1,9 @@
 package broker
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // target is one session that gets the messages of a topic.
 type target struct {
@@ -40,6 +43,15 @@ type route struct {
 	control bool   // the topic has control characters
 	targets []target
 	shares  []shared
+}
+
+// size is what r holds in memory, in bytes, roughly: fan-out makes it large.
+func (r *route) size() int {
+	n := cap(r.targets)
+	for i := range r.shares {
+		n += len(r.shares[i].members)
+	}
+	return len(r.head) + n*int(unsafe.Sizeof(target{}))
 }
 
 // resolve finds the route of topic for messages of the session self.
@@ -95,7 +107,7 @@ func (g *group) shared() shared {
 // Bounds of what one connection remembers of its topics.
 const (
 	maxRoutes     = 4096
-	maxRouteBytes = 1 << 20
+	maxRouteBytes = 8 << 20
 )
 
 // routes are the topics a connection has published to, as long as no
@@ -121,7 +133,7 @@ func (c *routes) find(t *tree, topic []byte, self *session) *route {
 			c.all = map[string]*route{}
 		}
 		c.all[r.topic] = r
-		c.bytes += len(r.topic)
+		c.bytes += r.size()
 	}
 	if !r.control {
 		c.last = r

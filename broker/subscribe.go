@@ -30,6 +30,11 @@ func (c *client) onSubscribe(f packet.Frame) error {
 	var items []delivery
 	now := c.b.now()
 	for i := range p.Subscriptions {
+		if len(items)*overhead >= c.b.cfg.MaxQueuedBytes {
+			// Few bytes of filters may ask for every retained message over and over.
+			ack.Codes = append(ack.Codes, c.subackError(packet.ReasonQuotaExceeded, p.Subscriptions[i].QoS))
+			continue
+		}
 		code, found := c.subscribe(&p.Subscriptions[i], p.Properties.SubscriptionIDs, now)
 		// [MQTT-3.8.4-6] [MQTT-3.9.3-1], [MQTT-3.8.4-5] of 3.1.1
 		ack.Codes = append(ack.Codes, code)
@@ -139,6 +144,10 @@ func (c *client) onUnsubscribe(f packet.Frame) error {
 	with, err := ack.Append(*buf, c.version)
 	if err != nil {
 		return &closeError{packet.ReasonImplementationSpecificError, err.Error()}
+	}
+	// [MQTT-3.1.2-24]
+	if len(with)-len(*buf) > c.maxPacket {
+		return &closeError{packet.ReasonPacketTooLarge, "UNSUBACK is over the client's Maximum Packet Size"}
 	}
 	*buf = with
 	return nil
