@@ -99,7 +99,7 @@ func (c *client) refuse(v packet.Version, code packet.ReasonCode) {
 	if c.b.refers(v) && code == c.b.cfg.ServerReferenceCode {
 		ack.Properties.ServerReference = &c.b.cfg.ServerReference
 	}
-	out := c.wc.Begin()
+	out := c.appendAcks(c.wc.Begin()) // an AUTH of the same batch goes first
 	// [MQTT-3.1.2-24]
 	if with, err := ack.Append(out, v); err == nil && len(with)-len(out) <= c.maxPacket {
 		out = with
