@@ -294,8 +294,10 @@ func lossHint(c result.Case, plan scenarios.Case) string {
 	switch {
 	case warned(c, result.SessionNotKept):
 		return "the broker lost the subscribers' sessions, and nobody was subscribed until they were back: it has to keep sessions over a restart (Mosquitto: persistence true)"
-	case c.Clients.Lost > 0:
+	case c.Clients.Lost > c.Clients.Reconnects:
 		return "connections ended, and with them went what was on its way: see why; with --reconnect and sessions that are kept, nothing may be lost"
+	case c.Clients.Reconnects > 0:
+		return "the broker had acknowledged them, and not written them down when it went away (Mosquitto: persistence true, autosave_on_changes true)"
 	case plan.Protocol == packet.V5 && plan.Clients.Properties.MessageExpiry > 0:
 		return fmt.Sprintf("a message that has waited longer than --message-expiry, %s, must not be delivered any more [MQTT-3.3.2-5]: a longer one tells expired from lost", plan.Clients.Properties.MessageExpiry)
 	}
