@@ -31,6 +31,9 @@ func checkReference(s settings, bad *faults) {
 	}
 }
 
+// manyUsers take so long to derive that who waits for the broker is told.
+const manyUsers = 5000
+
 // readUsers reads the users of a CSV file, whose first row names its columns:
 // the form of a run's --credentials, of which it may be the same file.
 func (a *app) readUsers(path string) (*broker.Users, error) {
@@ -55,6 +58,9 @@ func (a *app) readUsers(path string) (*broker.Users, error) {
 	}
 	if list == nil {
 		return nil, usageError("add a row for each user below user,password", "--users %s: has no users: nobody could connect", path)
+	}
+	if len(list) >= manyUsers {
+		a.warn("deriving the keys of %s: up to a millisecond of CPU time each", plural(len(list), "user"))
 	}
 	users, err := broker.NewUsers(list)
 	if err != nil {
