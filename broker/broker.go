@@ -71,7 +71,8 @@ type Config struct {
 	// to be told, and gets what it asks for. [MQTT5 3.2.2.3.14]
 	MaxKeepAlive time.Duration
 	// RefusedFilters are topic filters that nobody may subscribe to, shared or
-	// not: SUBACK answers 0x80.
+	// not: SUBACK answers 0x80. To MQTT 3.1, whose section 3.9 has no way to say so
+	// and wants a positive answer, it grants a QoS, and nothing is delivered.
 	RefusedFilters []string
 	// ConnectTimeout is how long a new connection may take for its TLS
 	// handshake and its CONNECT; default 10 s.

@@ -68,13 +68,14 @@ func TestClientIdentifiers(t *testing.T) {
 // TestSubackOfMQTT31: it has no failure; the answer to a filter that is not taken
 // is a QoS all the same. [MQTT31 3.9]
 func TestSubackOfMQTT31(t *testing.T) {
-	addr := listen(t, startBroker(t, Config{}))
+	addr := listen(t, startBroker(t, Config{RefusedFilters: []string{"no"}}))
 	deep := strings.Repeat("a/", maxLevels) + "a"
 	c := connect(t, addr, clean(packet.V31, "c"))
-	if got := c.subscribe(sub(deep, 1), sub("b", 2)).Codes; got[0] != 1 || got[1] != 2 {
+	if got := c.subscribe(sub(deep, 1), sub("b", 2), sub("no", 1)).Codes; got[0] != 1 || got[1] != 2 || got[2] != 1 {
 		t.Errorf("codes %v", got)
 	}
 	c.publish1(deep, "x")
+	c.publish1("no", "x")
 	c.sync()
 }
 
