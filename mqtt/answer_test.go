@@ -1,37 +1,117 @@
 package mqtt
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
 // TestAnswerOfAnotherKind: an UNSUBACK with the identifier of a SUBSCRIBE does
-// not end it, nor a SUBACK an UNSUBSCRIBE. [MQTT-2.2.1-6]
+// not end it, nor a SUBACK an UNSUBSCRIBE; nor does the answer to another
+// request. [MQTT-2.2.1-6], [MQTT-2.3.1-7] of 3.1.1
 func TestAnswerOfAnotherKind(t *testing.T) {
-	c, peer := start(t, Config{Version: packet.V5, ClientID: "c", CleanStart: true}, connack5)
-	done := make(chan error, 1)
-	go func() {
-		_, err := c.Subscribe(t.Context(), []packet.Subscription{{Filter: "a"}}, packet.Properties{})
-		done <- err
-	}()
-	peer.Expect("82 07 0001 00 0001 61 00")
-	peer.Send("b0 04 0001 00 87")
-	peer.Send("90 04 0001 00 00")
-	if err := <-done; err != nil {
-		t.Errorf("subscribe: %v", err)
+	for _, tt := range []struct {
+		v                           packet.Version
+		subscribe, others, suback   string
+		unsubscribe, more, unsuback string
+		code                        string // of the UNSUBACK
+	}{
+		{
+			packet.V311, "82 06 0001 0001 61 00", "b0 02 0001  90 03 0002 80", "90 03 0001 00",
+			"a2 05 0002 0001 61", "90 03 0002 80  b0 02 0001", "b0 02 0002", "",
+		},
+		{
+			packet.V5, "82 07 0001 00 0001 61 00", "b0 04 0001 00 87  90 04 0002 00 87", "90 04 0001 00 00",
+			"a2 06 0002 00 0001 61", "90 04 0002 00 87  b0 04 0001 00 87", "b0 04 0002 00 11", "\x11",
+		},
+	} {
+		t.Run(tt.v.String(), func(t *testing.T) {
+			c, peer := start(t, Config{Version: tt.v, ClientID: "c", CleanStart: true}, connackOf(tt.v))
+			done := make(chan error, 1)
+			go func() {
+				_, err := c.Subscribe(t.Context(), []packet.Subscription{{Filter: "a"}}, packet.Properties{})
+				done <- err
+			}()
+			peer.Expect(tt.subscribe)
+			peer.Send(tt.others + tt.suback)
+			if err := <-done; err != nil || c.Unexpected() != 2 {
+				t.Errorf("subscribe: %v, %d answers to nothing", err, c.Unexpected())
+			}
+			go func() {
+				codes, err := c.Unsubscribe(t.Context(), []string{"a"})
+				if err == nil && string(bytesOf(codes)) != tt.code {
+					t.Errorf("UNSUBACK with %v", codes)
+				}
+				done <- err
+			}()
+			peer.Expect(tt.unsubscribe)
+			peer.Send(tt.more + tt.unsuback)
+			if err := <-done; err != nil || c.Unexpected() != 4 {
+				t.Errorf("unsubscribe: %v, %d answers to nothing", err, c.Unexpected())
+			}
+		})
 	}
-	go func() {
-		codes, err := c.Unsubscribe(t.Context(), []string{"a"})
-		if err == nil && (len(codes) != 1 || codes[0] != packet.ReasonNoSubscriptionExisted) {
-			t.Errorf("UNSUBACK with %v", codes)
+}
+
+// TestUnsubackCount: [MQTT-3.11.3-1] the codes belong to the filters in their
+// order; with another number of them they belong to none. That there are none
+// is not called an error. [MQTT5 3.11.3]
+func TestUnsubackCount(t *testing.T) {
+	for send, want := range map[string]string{
+		"b0 05 0001 00 0011":   "\x00\x11",
+		"b0 03 0001 00":        "",
+		"b0 04 0001 00 00":     "UNSUBACK with 1 codes for 2 filters",
+		"b0 06 0001 00 001100": "UNSUBACK with 3 codes for 2 filters",
+	} {
+		c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, connack5)
+		done := make(chan error, 1)
+		var codes []packet.ReasonCode
+		go func() {
+			var err error
+			codes, err = c.Unsubscribe(t.Context(), []string{"a", "b"})
+			done <- err
+		}()
+		peer.ExpectType(packet.UNSUBSCRIBE)
+		peer.Send(send)
+		if !strings.HasPrefix(want, "UNSUBACK") {
+			if err := <-done; err != nil || string(bytesOf(codes)) != want {
+				t.Errorf("%s: %v, %v", send, codes, err)
+			}
+			alive(t, peer)
+			continue
 		}
-		done <- err
-	}()
-	peer.Expect("a2 06 0002 00 0001 61")
-	peer.Send("90 04 0002 00 87")
-	peer.Send("b0 04 0002 00 11")
-	if err := <-done; err != nil {
-		t.Errorf("unsubscribe: %v", err)
+		peer.Expect("e0 01 82")
+		peer.ExpectEnd()
+		var pe *ProtocolError
+		if err := <-done; !errors.As(err, &pe) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", send, err)
+		}
 	}
+}
+
+// TestServerSessionExpiry: [MQTT-3.14.2-2] only a client's DISCONNECT has one;
+// what the broker wanted to say is not lost.
+func TestServerSessionExpiry(t *testing.T) {
+	c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, connack5)
+	peer.Send("e0 07 8b 05 11 00000000")
+	peer.Expect("e0 01 82")
+	peer.ExpectEnd()
+	<-c.Done()
+	var pe *ProtocolError
+	if !errors.As(c.Err(), &pe) || pe.Code != packet.ReasonProtocolError || !strings.Contains(pe.Error(), "Server shutting down") {
+		t.Errorf("got %v", c.Err())
+	}
+}
+
+// TestOneDisconnect: [MQTT-3.14.4-1] a fault found after DISCONNECT brings no
+// second one.
+func TestOneDisconnect(t *testing.T) {
+	l := &leaver{}
+	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Handler: l}, connack5)
+	l.c = c
+	peer.Send("32 08 0001 61 0007 00 6831  f7 00")
+	peer.Expect("e0 00")
+	peer.ExpectEnd()
 }

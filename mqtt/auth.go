@@ -119,7 +119,9 @@ func (c *Client) authenticate(f packet.Frame) error {
 	return c.conn.Flush()
 }
 
-// acceptAuth judges the CONNACK that ends the exchange.
+// acceptAuth judges the CONNACK that ends the exchange. Authentication Data
+// without a method is an error in CONNECT and AUTH alone: in CONNACK its meaning
+// is left to the method, and without one it has none. [MQTT5 3.2.2.3.18]
 func (c *Client) acceptAuth() error {
 	p := &c.connack.Properties
 	err := c.sameMethod(p, "CONNACK")
@@ -158,15 +160,7 @@ func (c *Client) Reauthenticate(ctx context.Context) error {
 
 // giveUp ends the connection over an exchange that has failed. [MQTT-4.12.1-2]
 func (c *Client) giveUp(err error) {
-	d := packet.Disconnect{Code: packet.ReasonUnspecifiedError}
-	out := c.conn.Begin()
-	if !c.closing {
-		c.closing = true
-		if with, e := d.Append(out, c.cfg.Version); e == nil {
-			out = with
-		}
-	}
-	c.conn.End(out)
+	c.lastWord(packet.ReasonUnspecifiedError)
 	_ = c.conn.Shutdown(err, goodbyeTimeout)
 }
 

@@ -174,7 +174,8 @@ type reply struct {
 }
 
 // Connect dials, sends CONNECT and waits for CONNACK, all within ctx. Errors:
-// the dialer's, a [*RefusedError], a [*ProtocolError], or ctx's cause.
+// the dialer's, a [*RefusedError], a [*ProtocolError], a [*LimitError] over what a
+// [Session] would send again, or ctx's cause.
 func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	c := &Client{handler: cfg.Handler, done: make(chan struct{}), cfg: settings{
 		Version: cfg.Version, CleanStart: cfg.CleanStart, ClientID: cfg.ClientID, KeepAlive: cfg.KeepAlive,
@@ -400,13 +401,24 @@ const goodbyeTimeout = time.Second
 func (c *Client) sayGoodbye(err error) error {
 	var pe *ProtocolError
 	if c.cfg.Version == packet.V5 && errors.As(err, &pe) {
-		d := packet.Disconnect{Code: pe.Code}
-		if out, e := d.Append(nil, c.cfg.Version); e == nil {
-			c.conn.End(append(c.conn.Begin(), out...))
-		}
+		c.lastWord(pe.Code)
 	}
 	_ = c.conn.Shutdown(err, goodbyeTimeout)
 	return err
+}
+
+// lastWord appends DISCONNECT of MQTT 5, unless there is one. [MQTT-3.14.4-1]
+// Nothing follows it: from here on nothing is appended.
+func (c *Client) lastWord(code packet.ReasonCode) {
+	d := packet.Disconnect{Code: code}
+	out := c.conn.Begin()
+	if !c.closing {
+		c.closing = true
+		if with, err := d.Append(out, packet.V5); err == nil {
+			out = with
+		}
+	}
+	c.conn.End(out)
 }
 
 // Disconnect sends DISCONNECT after everything that was published, and closes.

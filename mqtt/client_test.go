@@ -47,6 +47,14 @@ const (
 	connack5   = "20 03 00 00 00"
 )
 
+// connackOf is a CONNACK of v that accepts.
+func connackOf(v packet.Version) string {
+	if v == packet.V5 {
+		return connack5
+	}
+	return connack311
+}
+
 // start connects a client to a scripted peer, which answers with connack.
 func start(t *testing.T, cfg Config, connack string) (*Client, *mqtttest.Peer) {
 	t.Helper()
@@ -67,23 +75,37 @@ func start(t *testing.T, cfg Config, connack string) (*Client, *mqtttest.Peer) {
 	return c, peer
 }
 
+// TestConnectPacket: [MQTT-3.1.0-1, MQTT-3.1.0-2] CONNECT is first, and comes once.
 func TestConnectPacket(t *testing.T) {
-	peer, nc := mqtttest.Pipe(t, packet.V5)
-	cfg := Config{
-		Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: packet.V5,
-		ClientID: "c1", CleanStart: true, KeepAlive: 1500 * time.Millisecond,
-		HasUsername: true, Username: "u", HasPassword: true, Password: []byte("p"),
-	}
-	go func() {
+	for v, want := range map[packet.Version]string{
 		// Keep Alive is rounded up: a client must never be later than it said.
-		peer.Expect("10 15 0004 4d515454 05 c2 0002 00 0002 6331 0001 75 0001 70")
-		peer.Send(connack5)
-	}()
-	c, err := Connect(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
+		packet.V31:  "10 16 0006 4d5149736470 03 c2 0002 0002 6331 0001 75 0001 70",
+		packet.V311: "10 14 0004 4d515454 04 c2 0002 0002 6331 0001 75 0001 70",
+		packet.V5:   "10 15 0004 4d515454 05 c2 0002 00 0002 6331 0001 75 0001 70",
+	} {
+		t.Run(v.String(), func(t *testing.T) {
+			peer, nc := mqtttest.Pipe(t, v)
+			cfg := Config{
+				Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: v,
+				ClientID: "c1", CleanStart: true, KeepAlive: 1500 * time.Millisecond,
+				HasUsername: true, Username: "u", HasPassword: true, Password: []byte("p"),
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				peer.Expect(want)
+				peer.Send(connackOf(v))
+				peer.Expect("e0 00")
+				peer.ExpectEnd()
+			}()
+			c, err := Connect(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Disconnect(t.Context(), 0)
+			<-done
+		})
 	}
-	c.Close()
 }
 
 func TestConnackRefused(t *testing.T) {
@@ -111,26 +133,40 @@ func TestConnackRefused(t *testing.T) {
 
 // TestBadConnack: each must end in an error, never in a connection.
 func TestBadConnack(t *testing.T) {
-	for name, tt := range map[string]struct{ send, want string }{
-		"publish first":                {"30 05 0001 61 6869", "PUBLISH before CONNACK"},
-		"session present, clean start": {"20 03 01 00 00", "session present after a clean start"},
-		"reserved flag":                {"20 03 02 00 00", "MQTT-3.2.2-1"},
-		"session present, refused":     {"20 03 01 87 00", "MQTT-3.2.2-6"},
-		"header flags":                 {"22 03 00 00 00", "MQTT-2.1.3-1"},
-		"cut property":                 {"20 05 00 00 02 21 00", "cut off"},
+	for name, tt := range map[string]struct {
+		v          packet.Version
+		send, want string
+	}{
+		"publish first":                       {packet.V5, "30 06 0001 61 00 6869", "PUBLISH before CONNACK"},
+		"session present, clean start":        {packet.V5, "20 03 01 00 00", "session present after a clean start"},
+		"reserved flag":                       {packet.V5, "20 03 02 00 00", "MQTT-3.2.2-1"},
+		"session present, refused":            {packet.V5, "20 03 01 87 00", "MQTT-3.2.2-6"},
+		"header flags":                        {packet.V5, "22 03 00 00 00", "MQTT-2.1.3-1"},
+		"cut property":                        {packet.V5, "20 05 00 00 02 21 00", "cut off"},
+		"3.1 publish first":                   {packet.V31, "30 05 0001 61 6869 " + connack311, "PUBLISH before CONNACK"},
+		"3.1.1 publish first":                 {packet.V311, "30 05 0001 61 6869 " + connack311, "PUBLISH before CONNACK"},
+		"3.1.1 session present, clean start":  {packet.V311, resumed311, "session present after a clean start"},
+		"3.1.1 reserved flag":                 {packet.V311, "20 02 02 00", "MQTT-3.2.2-1"},
+		"3.1.1 session present, refused":      {packet.V311, "20 02 01 05", "MQTT-3.2.2-6"},
+		"3.1.1 return code that is not known": {packet.V311, "20 02 00 06", "return code is above 5"},
 	} {
-		peer, nc := mqtttest.Pipe(t, packet.V5)
+		peer, nc := mqtttest.Pipe(t, tt.v)
+		done := make(chan struct{})
 		go func() {
+			defer close(done)
 			peer.ExpectType(packet.CONNECT)
 			peer.Send(tt.send)
-			peer.ExpectType(packet.DISCONNECT)
+			if tt.v == packet.V5 {
+				peer.ExpectType(packet.DISCONNECT)
+			}
 			peer.ExpectEnd()
 		}()
-		_, err := Connect(t.Context(), Config{Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: packet.V5, CleanStart: true})
+		_, err := Connect(t.Context(), Config{Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: tt.v, ClientID: "c", CleanStart: true})
 		var pe *ProtocolError
 		if !errors.As(err, &pe) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want a protocol error with %q", name, err, tt.want)
 		}
+		<-done
 	}
 }
 
@@ -175,12 +211,13 @@ func TestReceiveEveryQoS(t *testing.T) {
 }
 
 // TestBatchIsOneWrite: what one read brings is answered in one write, in order.
+// [MQTT-4.6.0-2, MQTT-4.6.0-3]
 func TestBatchIsOneWrite(t *testing.T) {
 	r := newRecorder()
 	c, peer := start(t, Config{Version: packet.V311, CleanStart: true, Handler: r}, connack311)
 	before := c.Stats().Writes
-	peer.Send("3207 0001 61 0001 6831  3407 0001 61 0002 6832  3207 0001 61 0003 6833  6202 0002")
-	for _, want := range []string{"4002 0001", "5002 0002", "4002 0003", "7002 0002"} {
+	peer.Send("3207 0001 61 0001 6831  3407 0001 61 0002 6832  3207 0001 61 0003 6833  3407 0001 61 0004 6834  6202 0002")
+	for _, want := range []string{"4002 0001", "5002 0002", "4002 0003", "5002 0004", "7002 0002"} {
 		peer.Expect(want)
 	}
 	if n := c.Stats().Writes - before; n != 1 {
@@ -380,23 +417,33 @@ func TestServerClosesPlainly(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// Server Keep Alive 2 s replaces the 60 s asked for.
-		c, peer := start(t, Config{Version: packet.V5, CleanStart: true, KeepAlive: time.Minute}, "20 06 00 00 03 13 0002")
-		began := time.Now()
-		for i := range 3 {
-			peer.Expect("c0 00")
-			if d := time.Since(began); d > 2*time.Second {
-				t.Errorf("ping %d after %s", i, d)
-			}
-			began = time.Now()
-			peer.Send("d0 00")
-		}
-		// No answer: the peer is found gone within 1.5 times the keep-alive.
-		peer.Expect("c0 00")
-		<-c.Done()
-		if !errors.Is(c.Err(), ErrKeepAlive) || time.Since(began) > 3*time.Second {
-			t.Errorf("got %v after %s", c.Err(), time.Since(began))
-		}
+		testKeepAlive(t, Config{Version: packet.V5, CleanStart: true, KeepAlive: time.Minute}, "20 06 00 00 03 13 0002")
 	})
+	for _, v := range []packet.Version{packet.V31, packet.V311} {
+		synctest.Test(t, func(t *testing.T) {
+			testKeepAlive(t, Config{Version: v, ClientID: "c", CleanStart: true, KeepAlive: 2 * time.Second}, connack311)
+		})
+	}
+}
+
+// testKeepAlive holds a client to a keep-alive of 2 s.
+func testKeepAlive(t *testing.T, cfg Config, connack string) {
+	c, peer := start(t, cfg, connack)
+	began := time.Now()
+	for i := range 3 {
+		peer.Expect("c0 00")
+		if d := time.Since(began); d > 2*time.Second {
+			t.Errorf("%s: ping %d after %s", cfg.Version, i, d)
+		}
+		began = time.Now()
+		peer.Send("d0 00")
+	}
+	// No answer: the peer is found gone within 1.5 times the keep-alive.
+	peer.Expect("c0 00")
+	<-c.Done()
+	if !errors.Is(c.Err(), ErrKeepAlive) || time.Since(began) > 3*time.Second {
+		t.Errorf("%s: got %v after %s", cfg.Version, c.Err(), time.Since(began))
+	}
 }
 
 func TestDisconnectIsLast(t *testing.T) {

@@ -290,6 +290,10 @@ func (c *Client) onDisconnect(f packet.Frame) error {
 	if err := d.Decode(f, c.cfg.Version); err != nil {
 		return malformed(err)
 	}
+	// [MQTT-3.14.2-2]
+	if d.Properties.SessionExpiry != nil {
+		return protocolErrorf(packet.ReasonProtocolError, "DISCONNECT (%s) with a session expiry interval, which only a client may send", d.Code)
+	}
 	e := &DisconnectedError{Code: d.Code}
 	if r := d.Properties.ReasonString; r != nil {
 		e.Reason = *r

@@ -98,11 +98,23 @@ func TestResume(t *testing.T) {
 }
 
 // TestSessionLost: without a session at the broker nothing goes again, ids and
-// window are as new, and the caller learns what was dropped. [MQTT-3.2.2-5]
+// window are as new, and the caller learns what was dropped. [MQTT-3.2.2-5],
+// [MQTT-3.1.2-6] of 3.1.1
 func TestSessionLost(t *testing.T) {
-	for _, clean := range []bool{false, true} {
-		cfg := Config{Version: packet.V5, ClientID: "c", CleanStart: clean, Inflight: 3, Session: NewSession()}
-		c, peer := start(t, cfg, connack5)
+	for _, tt := range []struct {
+		v     packet.Version
+		clean bool
+		first string // of a PUBLISH, up to its identifier
+		rest  string
+	}{
+		{packet.V5, false, "32 08 0001 61", "00 6869"},
+		{packet.V5, true, "32 08 0001 61", "00 6869"},
+		{packet.V311, false, "32 07 0001 61", "6869"},
+		{packet.V311, true, "32 07 0001 61", "6869"},
+		{packet.V31, true, "32 07 0001 61", "6869"},
+	} {
+		cfg := Config{Version: tt.v, ClientID: "c", CleanStart: tt.clean, Inflight: 3, Session: NewSession()}
+		c, peer := start(t, cfg, connackOf(tt.v))
 		publish(t, c, 1, 3, 7)
 		for range 3 {
 			peer.ExpectType(packet.PUBLISH)
@@ -113,13 +125,13 @@ func TestSessionLost(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		cut(c, peer)
-		c, peer = start(t, cfg, connack5)
+		c, peer = start(t, cfg, connackOf(tt.v))
 		if got := c.Resumed(); got.Present || got.Resent != 0 || !slices.Equal(got.Dropped, []int64{8}) {
-			t.Errorf("clean %v: %+v", clean, got)
+			t.Errorf("%s, clean %v: %+v", tt.v, tt.clean, got)
 		}
 		publish(t, c, 1, 3, 10)
 		for i := range 3 {
-			peer.Expect(fmt.Sprintf("32 08 0001 61 %04x 00 6869", i+1))
+			peer.Expect(fmt.Sprintf("%s %04x %s", tt.first, i+1, tt.rest))
 		}
 		cut(c, peer)
 	}
@@ -329,7 +341,7 @@ func TestSessionIDs(t *testing.T) {
 		_, err := c.Subscribe(t.Context(), []packet.Subscription{{Filter: "x"}}, packet.Properties{})
 		failed <- err
 	}()
-	peer.ExpectType(packet.SUBSCRIBE)
+	peer.Expect("82 06 0002 0001 78 00") // [MQTT-2.3.1-2] of 3.1.1
 	cut(c, peer)
 	if err := <-failed; err == nil {
 		t.Error("the SUBSCRIBE was answered")

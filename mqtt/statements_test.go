@@ -13,23 +13,30 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestNothingAfterRefusal: [MQTT-3.2.2-7] what follows a CONNACK that refuses is
-// not taken, and the connection is closed without another packet.
+// TestNothingAfterRefusal: [MQTT-3.2.2-7], [MQTT-3.2.2-5] of 3.1.1: what follows
+// a CONNACK that refuses is not taken, and the connection is closed without
+// another packet.
 func TestNothingAfterRefusal(t *testing.T) {
-	r := newRecorder()
-	peer, nc := mqtttest.Pipe(t, packet.V5)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		peer.ExpectType(packet.CONNECT)
-		peer.Send("20 03 00 87 00  32 08 0001 61 0001 00 6869")
-		peer.ExpectEnd()
-	}()
-	_, err := Connect(t.Context(), Config{Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: packet.V5, Handler: r})
-	<-done
-	var refused *RefusedError
-	if !errors.As(err, &refused) || len(r.messages) != 0 || r.ended {
-		t.Errorf("%v, messages %q, ended %v", err, r.messages, r.ended)
+	for v, send := range map[packet.Version]string{
+		packet.V31:  "20 02 00 05  32 07 0001 61 0001 6869",
+		packet.V311: "20 02 00 05  32 07 0001 61 0001 6869",
+		packet.V5:   "20 03 00 87 00  32 08 0001 61 0001 00 6869",
+	} {
+		r := newRecorder()
+		peer, nc := mqtttest.Pipe(t, v)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			peer.ExpectType(packet.CONNECT)
+			peer.Send(send)
+			peer.ExpectEnd()
+		}()
+		_, err := Connect(t.Context(), Config{Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: v, ClientID: "c", Handler: r})
+		<-done
+		var refused *RefusedError
+		if !errors.As(err, &refused) || len(r.messages) != 0 || r.ended {
+			t.Errorf("%s: %v, messages %q, ended %v", v, err, r.messages, r.ended)
+		}
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, prop
 	}
 	// [MQTT-3.9.3-1] One code per filter, in their order.
 	if len(codes) != len(subs) {
-		return codes, c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "SUBACK with %d codes for %d filters", len(codes), len(subs)))
+		return codes, c.wrongCount(packet.SUBACK, len(codes), len(subs))
 	}
 	for i, code := range codes {
 		if code.IsError() {
@@ -56,13 +56,27 @@ func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, prop
 	return codes, nil
 }
 
-// Unsubscribe sends UNSUBSCRIBE and waits for UNSUBACK. The codes are empty in
-// MQTT 3.
+// Unsubscribe sends UNSUBSCRIBE and waits for UNSUBACK. It returns one code per
+// filter; none in MQTT 3, nor from a broker that sends none.
 func (c *Client) Unsubscribe(ctx context.Context, filters []string) ([]packet.ReasonCode, error) {
-	return c.request(ctx, packet.UNSUBACK, func(dst []byte, id uint16) ([]byte, error) {
+	codes, err := c.request(ctx, packet.UNSUBACK, func(dst []byte, id uint16) ([]byte, error) {
 		p := packet.Unsubscribe{PacketID: id, Filters: filters}
 		return p.Append(dst, c.cfg.Version)
 	})
+	if err != nil {
+		return nil, err
+	}
+	// [MQTT-3.11.3-1] One code per filter, in their order: any other number says
+	// nothing of any of them. Section 3.11.3 does not call none at all an error.
+	if len(codes) != 0 && len(codes) != len(filters) {
+		return codes, c.wrongCount(packet.UNSUBACK, len(codes), len(filters))
+	}
+	return codes, nil
+}
+
+// wrongCount ends the connection over an answer that does not fit its request.
+func (c *Client) wrongCount(t packet.Type, codes, filters int) error {
+	return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "%s with %d codes for %d filters", t, codes, filters))
 }
 
 // request sends a packet with an id of its own and waits for the answer, a

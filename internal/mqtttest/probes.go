@@ -261,6 +261,8 @@ func (c carrier) verdict(side string, p property5) []byte {
 		return []byte{protocol} // [MQTT-3.3.4-6]
 	case c.letter == "C" && p.id == 22:
 		return []byte{protocol} // 3.1.2.11.10: data without a method
+	case side == "server" && c.letter == "D" && p.id == 17:
+		return []byte{protocol} // [MQTT-3.14.2-2]
 	case c.letter == "N" && p.id == 21:
 		return []byte{protocol} // [MQTT-4.12.0-6]
 	case c.letter == "C" && p.id == 21:

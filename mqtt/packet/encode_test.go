@@ -11,64 +11,73 @@ func TestAppendRefuses(t *testing.T) {
 	long := strings.Repeat("a", 65536)
 	topic := []byte("t")
 	one := []Subscription{{Filter: "a"}}
+	every, five := []Version{V31, V311, V5}, []Version{V5}
 	for name, c := range map[string]struct {
 		p codec
-		v Version
+		v []Version
 	}{
-		"connect version 6":         {&connectCodec{Connect{Version: 6, ClientID: "c"}}, 6},
-		"connect password alone":    {&connectCodec{Connect{Version: V311, ClientID: "c", HasPassword: true}}, V311},
-		"connect no client id":      {&connectCodec{Connect{Version: V311}}, V311},
-		"connect 3.1 no client id":  {&connectCodec{Connect{Version: V31, CleanStart: true}}, V31},
-		"connect long client id":    {&connectCodec{Connect{Version: V5, ClientID: long}}, V5},
-		"connect client id":         {&connectCodec{Connect{Version: V5, ClientID: "\xff"}}, V5},
-		"connect NUL in client id":  {&connectCodec{Connect{Version: V5, ClientID: "a\x00"}}, V5},
-		"connect NUL in user":       {&connectCodec{Connect{Version: V5, HasUsername: true, Username: "\x00"}}, V5},
-		"connect control in user":   {&connectCodec{Connect{Version: V5, HasUsername: true, Username: "a\n"}}, V5},
-		"connect long password":     {&connectCodec{Connect{Version: V5, HasPassword: true, Password: []byte(long)}}, V5},
-		"connect will QoS 3":        {&connectCodec{Connect{Version: V5, Will: &Will{Topic: "t", QoS: 3}}}, V5},
-		"connect will wildcard":     {&connectCodec{Connect{Version: V5, Will: &Will{Topic: "#"}}}, V5},
-		"connect will no topic":     {&connectCodec{Connect{Version: V5, Will: &Will{}}}, V5},
-		"connect auth data alone":   {&connectCodec{Connect{Version: V5, Properties: Properties{AuthData: []byte{1}}}}, V5},
-		"connack session refused":   {&Connack{SessionPresent: true, Code: ReasonNotAuthorized}, V5},
-		"connack 3.1.1 code 6":      {&Connack{Code: 6}, V311},
-		"connack 5 code 1":          {&Connack{Code: 1}, V5},
-		"publish version 0":         {&Publish{Topic: topic}, 0},
-		"publish QoS 3":             {&Publish{Topic: topic, QoS: 3, PacketID: 1}, V5},
-		"publish dup at QoS 0":      {&Publish{Topic: topic, Dup: true}, V5},
-		"publish no id":             {&Publish{Topic: topic, QoS: 1}, V5},
-		"publish no topic":          {&Publish{}, V5},
-		"publish 3.1.1 alias":       {&Publish{RawProperties: []byte{35, 0, 1}}, V311},
-		"publish wildcard":          {&Publish{Topic: []byte("a/+")}, V5},
-		"publish long topic":        {&Publish{Topic: []byte(long)}, V5},
-		"ack type":                  {&Ack{Type: SUBACK, PacketID: 1}, V5},
-		"ack no id":                 {&Ack{Type: PUBACK}, V5},
-		"ack code":                  {&Ack{Type: PUBREL, PacketID: 1, Code: ReasonNotAuthorized}, V5},
-		"subscribe nothing":         {&Subscribe{PacketID: 1}, V5},
-		"subscribe no id":           {&Subscribe{Subscriptions: one}, V5},
-		"subscribe QoS 3":           {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", QoS: 3}}}, V5},
-		"subscribe retain handling": {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", RetainHandling: 3}}}, V5},
-		"subscribe 3.1.1 options":   {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", NoLocal: true}}}, V311},
-		"subscribe no local share":  {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "$share/g/a", NoLocal: true}}}, V5},
-		"subscribe filter":          {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a#"}}}, V5},
-		"suback nothing":            {&Suback{PacketID: 1}, V5},
-		"suback 3.1.1 code":         {&Suback{PacketID: 1, Codes: []ReasonCode{0x87}}, V311},
-		"suback code":               {&Suback{PacketID: 1, Codes: []ReasonCode{3}}, V5},
-		"unsubscribe nothing":       {&Unsubscribe{PacketID: 1}, V5},
-		"unsubscribe filter":        {&Unsubscribe{PacketID: 1, Filters: []string{""}}, V5},
-		"unsuback nothing":          {&Unsuback{PacketID: 1}, V5},
-		"disconnect code":           {&Disconnect{Code: ReasonBanned}, V5},
-		"disconnect property":       {&Disconnect{Properties: Properties{ReceiveMaximum: new(uint16(1))}}, V5},
-		"auth 3.1.1":                {&Auth{}, V311},
-		"auth no method":            {&Auth{Code: ReasonContinueAuthentication}, V5},
+		"connect version 6":         {&connectCodec{Connect{ClientID: "c"}}, []Version{6}},
+		"connect password alone":    {&connectCodec{Connect{ClientID: "c", HasPassword: true}}, []Version{V311}},
+		"connect no client id":      {&connectCodec{Connect{}}, []Version{V311}},
+		"connect 3.1 no client id":  {&connectCodec{Connect{CleanStart: true}}, []Version{V31}},
+		"connect long client id":    {&connectCodec{Connect{ClientID: long}}, every},
+		"connect client id":         {&connectCodec{Connect{ClientID: "\xff"}}, every},
+		"connect NUL in client id":  {&connectCodec{Connect{ClientID: "a\x00"}}, every},
+		"connect NUL in user":       {&connectCodec{Connect{ClientID: "c", HasUsername: true, Username: "\x00"}}, every},
+		"connect control in user":   {&connectCodec{Connect{ClientID: "c", HasUsername: true, Username: "a\n"}}, every},
+		"connect long password":     {&connectCodec{Connect{ClientID: "c", HasUsername: true, HasPassword: true, Password: []byte(long)}}, every},
+		"connect will QoS 3":        {&connectCodec{Connect{ClientID: "c", Will: &Will{Topic: "t", QoS: 3}}}, every},
+		"connect will wildcard":     {&connectCodec{Connect{ClientID: "c", Will: &Will{Topic: "#"}}}, every},
+		"connect will no topic":     {&connectCodec{Connect{ClientID: "c", Will: &Will{}}}, every},
+		"connect auth data alone":   {&connectCodec{Connect{ClientID: "c", Properties: Properties{AuthData: []byte{1}}}}, five},
+		"connack session refused":   {&Connack{SessionPresent: true, Code: ReasonNotAuthorized}, five},
+		"connack 3.1.1 code 6":      {&Connack{Code: 6}, []Version{V311}},
+		"connack 5 code 1":          {&Connack{Code: 1}, five},
+		"publish version 0":         {&Publish{Topic: topic}, []Version{0}},
+		"publish QoS 3":             {&Publish{Topic: topic, QoS: 3, PacketID: 1}, every},
+		"publish dup at QoS 0":      {&Publish{Topic: topic, Dup: true}, every},
+		"publish no id":             {&Publish{Topic: topic, QoS: 1}, every},
+		"publish no topic":          {&Publish{}, every},
+		"publish 3.1.1 alias":       {&Publish{RawProperties: []byte{35, 0, 1}}, []Version{V311}},
+		"publish wildcard":          {&Publish{Topic: []byte("a/+")}, every},
+		"publish long topic":        {&Publish{Topic: []byte(long)}, every},
+		"ack type":                  {&Ack{Type: SUBACK, PacketID: 1}, every},
+		"ack no id":                 {&Ack{Type: PUBACK}, every},
+		"ack code":                  {&Ack{Type: PUBREL, PacketID: 1, Code: ReasonNotAuthorized}, five},
+		"subscribe nothing":         {&Subscribe{PacketID: 1}, every},
+		"subscribe no id":           {&Subscribe{Subscriptions: one}, every},
+		"subscribe QoS 3":           {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", QoS: 3}}}, every},
+		"subscribe retain handling": {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", RetainHandling: 3}}}, five},
+		"subscribe 3.1.1 options":   {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a", NoLocal: true}}}, []Version{V311}},
+		"subscribe no local share":  {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "$share/g/a", NoLocal: true}}}, five},
+		"subscribe filter":          {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "a#"}}}, every},
+		"subscribe long filter":     {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: long}}}, every},
+		"subscribe not UTF-8":       {&Subscribe{PacketID: 1, Subscriptions: []Subscription{{Filter: "\xff"}}}, every},
+		"unsubscribe not UTF-8":     {&Unsubscribe{PacketID: 1, Filters: []string{"\xff"}}, every},
+		"suback nothing":            {&Suback{PacketID: 1}, every},
+		"suback 3.1.1 code":         {&Suback{PacketID: 1, Codes: []ReasonCode{0x87}}, []Version{V311}},
+		"suback code":               {&Suback{PacketID: 1, Codes: []ReasonCode{3}}, five},
+		"unsubscribe nothing":       {&Unsubscribe{PacketID: 1}, every},
+		"unsubscribe filter":        {&Unsubscribe{PacketID: 1, Filters: []string{""}}, every},
+		"unsuback nothing":          {&Unsuback{PacketID: 1}, five},
+		"disconnect code":           {&Disconnect{Code: ReasonBanned}, five},
+		"disconnect property":       {&Disconnect{Properties: Properties{ReceiveMaximum: new(uint16(1))}}, five},
+		"auth 3.1.1":                {&Auth{}, []Version{V311}},
+		"auth no method":            {&Auth{Code: ReasonContinueAuthentication}, five},
 	} {
-		got, err := c.p.Append([]byte("dst"), c.v)
-		bad, ok := errors.AsType[*InvalidError](err)
-		if !ok || string(got) != "dst" {
-			t.Errorf("%s: %q, %v", name, got, err)
-			continue
-		}
-		if bad.Field == "" || bad.Rule == "" || !strings.Contains(bad.Error(), bad.Rule) {
-			t.Errorf("%s: %#v", name, bad)
+		for _, v := range c.v {
+			if connect, ok := c.p.(*connectCodec); ok {
+				connect.Version = v
+			}
+			got, err := c.p.Append([]byte("dst"), v)
+			bad, ok := errors.AsType[*InvalidError](err)
+			if !ok || string(got) != "dst" {
+				t.Errorf("%s in %s: %q, %v", name, v, got, err)
+				continue
+			}
+			if bad.Field == "" || bad.Rule == "" || !strings.Contains(bad.Error(), bad.Rule) {
+				t.Errorf("%s in %s: %#v", name, v, bad)
+			}
 		}
 	}
 }
