@@ -100,7 +100,7 @@ var runFlags = []flagGroup{
 		{name: "retain", short: "r", kind: toggle, help: "publish retained messages"},
 		{name: "clean-start", kind: toggle, help: "begin with a new session (default true)"},
 		{name: "session-expiry", short: "x", help: "`TIME` the broker keeps the session; MQTT 5"},
-		{name: "user-property", kind: list, help: "`NAME=VALUE` on every message; repeatable; MQTT 5"},
+		{name: "user-property", kind: list, help: "`NAME=VALUE` on every message, the value with the client's variables; repeatable; MQTT 5"},
 	}},
 	{"MQTT 5 (cases of earlier versions go without)", []flagSpec{
 		{name: "topic-alias", help: "`N` of its topics to which each publisher gives an alias, as far as the broker allows"},

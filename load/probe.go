@@ -84,8 +84,9 @@ func (p *Probe) Message(c *scenarios.Case) (*packet.Publish, error) {
 	if m.QoS > 0 {
 		m.PacketID = 1
 	}
-	if ups := c.Clients.UserProperties; len(ups) > 0 && c.Protocol == packet.V5 {
-		if err := m.SetProperties(&packet.Properties{UserProperties: ups}); err != nil {
+	if c.Protocol == packet.V5 {
+		properties := c.Clients.OfPublish(p.session.vars(0))
+		if err := m.SetProperties(&properties); err != nil {
 			return nil, err
 		}
 	}

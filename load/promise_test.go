@@ -119,3 +119,24 @@ func TestKeptIsNobodys(t *testing.T) {
 		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.breaches)
 	}
 }
+
+// TestProbeMessage: a message that is sent before a run to see whether it passes
+// has what those of the run have.
+func TestProbeMessage(t *testing.T) {
+	c := askingCase()
+	c.Clients.UserProperties[0].Value = "%c"
+	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "localhost"}}
+	m, err := NewRoutes(c, nil).Probe(0, "r").Message(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got packet.Properties
+	if err := m.ParseProperties(&got); err != nil || got.ContentType == nil || *got.ResponseTopic != "re/c1" || got.UserProperties[0].Value != "c1" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	old := *c
+	old.Protocol = packet.V311
+	if m, err = NewRoutes(c, nil).Probe(0, "r").Message(&old); err != nil || len(m.RawProperties) > 0 {
+		t.Errorf("MQTT 3.1.1: %x, %v", m.RawProperties, err)
+	}
+}

@@ -156,7 +156,7 @@ func parseProperty(text string) (packet.UserProperty, error) {
 			return packet.UserProperty{}, fmt.Errorf("user_properties: %s %s", shown(part), ruleOf(err))
 		}
 	}
-	return packet.UserProperty{Name: name, Value: val}, nil
+	return packet.UserProperty{Name: name, Value: val}, checkVars("user_properties", val, "icur")
 }
 
 func getProperties(s *Scenario) any {

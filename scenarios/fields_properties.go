@@ -47,6 +47,10 @@ const (
 
 const maxUint16, maxUint32 = 65_535, 4_294_967_295
 
+// leastConnack is the size in bytes of the smallest CONNACK: a client that takes
+// less cannot be let in. [MQTT5 3.2]
+const leastConnack = 5
+
 func propertyFields() []field {
 	number := func(key string, least, most int64, at func(*Properties) *int) field {
 		return unless(0, intField(key, least, most, func(c *Case) *int { return at(&c.Clients.Properties) }))
@@ -61,7 +65,7 @@ func propertyFields() []field {
 		number("topic_alias", 0, maxUint16, func(p *Properties) *int { return &p.TopicAlias }),
 		number("topic_alias_maximum", 0, maxUint16, func(p *Properties) *int { return &p.TopicAliasMaximum }),
 		number("receive_maximum", 1, maxUint16, func(p *Properties) *int { return &p.ReceiveMaximum }),
-		number("maximum_packet_size", 1, maxUint32, func(p *Properties) *int { return &p.MaximumPacketSize }),
+		number("maximum_packet_size", leastConnack, maxUint32, func(p *Properties) *int { return &p.MaximumPacketSize }),
 		problemField(),
 		flag("request_response_information", func(p *Properties) *bool { return &p.ResponseInformation }),
 		unless("0s", field{key: "message_expiry", parse: func(_, text string) (value, error) {
@@ -154,7 +158,11 @@ func correlation(pattern string, v Vars) []byte {
 // variables v, the user properties among them, but no Topic Alias.
 func (c *Clients) OfPublish(v Vars) packet.Properties {
 	p := &c.Properties
-	out := packet.Properties{UserProperties: c.UserProperties, CorrelationData: correlation(p.CorrelationData, v)}
+	out := packet.Properties{CorrelationData: correlation(p.CorrelationData, v)}
+	for _, u := range c.UserProperties {
+		u.Value = Expand(u.Value, v)
+		out.UserProperties = append(out.UserProperties, u)
+	}
 	if p.PayloadFormat != "" {
 		out.PayloadFormat = new(byte)
 		if p.PayloadFormat == PayloadUTF8 {
@@ -295,6 +303,16 @@ func checkProperties(c *Case, fail failer) {
 		// Its variables may hold what a topic cannot. [MQTT-3.3.2-14]
 		if err := packet.ValidateTopicName(Expand(p.ResponseTopic, clientVars(c, maxClientNumber))); err != nil {
 			fail("response_topic", "response_topic %s %s, with its client id and user name", shown(p.ResponseTopic), ruleOf(err))
+		}
+	}
+	// What variables hold counts too. [MQTT5 1.5.6, 1.5.7]
+	longest := c.Clients.OfPublish(clientVars(c, maxClientNumber))
+	if len(longest.CorrelationData) > maxBinary {
+		fail("correlation_data", "correlation_data is over MQTT's limit of 65,535 bytes, with its client id and user name")
+	}
+	for _, u := range longest.UserProperties {
+		if len(u.Value) > maxBinary {
+			fail("user_properties", "user_properties: %s is over MQTT's limit of 65,535 bytes, with its client id and user name", shown(u.Name))
 		}
 	}
 	if size := deliveredSize(c); p.MaximumPacketSize > 0 && c.Load.Publishers > 0 && c.Load.Subscribers > 0 && size > p.MaximumPacketSize {

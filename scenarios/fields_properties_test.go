@@ -29,7 +29,7 @@ clients:
   no_local: true
   retain_as_published: true
   retain_handling: 2
-  user_properties: {TraceId: x}
+  user_properties: {TraceId: "%c-%i 100%%", "%i": "%u%r"}
 `
 
 func TestProperties(t *testing.T) {
@@ -51,7 +51,7 @@ func TestProperties(t *testing.T) {
 	vars := Vars{I: 7, C: "dev7", U: "me", R: "abc"}
 	if got, want := c.Clients.OfPublish(vars), (packet.Properties{
 		PayloadFormat: new(byte(1)), MessageExpiry: new(uint32(60)), ContentType: new("text/plain; charset=utf-8"), ResponseTopic: new("re/dev7/7"),
-		CorrelationData: []byte("me-abc"), UserProperties: []packet.UserProperty{{Name: "TraceId", Value: "x"}},
+		CorrelationData: []byte("me-abc"), UserProperties: []packet.UserProperty{{Name: "TraceId", Value: "dev7-7 100%"}, {Name: "%i", Value: "meabc"}},
 	}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -137,29 +137,34 @@ func TestPropertyAxes(t *testing.T) {
 
 func TestPropertyFaults(t *testing.T) {
 	const five = "matrix: {protocol: 5}\nclients: "
+	long := strings.Repeat("u", 40_000)
 	for name, tt := range map[string]struct{ text, want string }{
-		"alias":           {five + "{topic_alias: 65536}", "x.yaml:2: topic_alias 65536: topic_alias must be a whole number from 0 to 65535"},
-		"receive":         {five + "{receive_maximum: 0}", "x.yaml:2: receive_maximum 0: receive_maximum must be a whole number from 1 to 65535"},
-		"packet size":     {five + "{maximum_packet_size: 4294967296}", "x.yaml:2: maximum_packet_size 4294967296: maximum_packet_size must be a whole number from 1 to 4294967295"},
-		"small packets":   {five + "{maximum_packet_size: 20}", "x.yaml:2: maximum_packet_size is 20, and a message of the case is a packet of 34 bytes, which the broker would not deliver: ask for more or for a smaller payload"},
-		"identifier":      {five + "{subscription_identifier: 268435456}", "x.yaml:2: subscription_identifier 268435456: subscription_identifier must be a whole number from 1 to 268435455"},
-		"expiry":          {five + "{message_expiry: 1.5s}", "x.yaml:2: message_expiry 1.5s: message_expiry must be whole seconds: MQTT carries no fractions"},
-		"wildcard":        {five + "{response_topic: a/+}", "x.yaml:2: response_topic a/+: response_topic must not hold a wildcard, + or # [MQTT-3.3.2-2]"},
-		"client's":        {five + "{response_topic: re/%u, username: 'a#'}", "x.yaml:2: response_topic re/%u must not hold a wildcard, + or # [MQTT-3.3.2-2], with its client id and user name"},
-		"variable":        {five + "{correlation_data: '%s'}", "x.yaml:2: correlation_data %s: correlation_data cannot use %s: it can use %i, %c, %u, %r"},
-		"hexadecimal":     {five + "{correlation_data: 'hex:0'}", "x.yaml:2: correlation_data hex:0: correlation_data behind hex: must be pairs of hexadecimal digits, such as hex:00ff"},
-		"content type":    {five + "{content_type: \"a\\0\"}", `x.yaml:2: content_type "a\x00": content_type holds U+0000 [MQTT-1.5.4-2]`},
-		"format":          {five + "{payload_format: utf8}", "x.yaml:2: payload_format utf8: payload_format must be bytes or utf-8"},
-		"retain":          {five + "{retain_handling: 3}", "x.yaml:2: retain_handling 3: retain_handling must be a whole number from 0 to 2"},
-		"shared":          {five + "{no_local: true}\nload: {share: g}", "x.yaml:2: no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share"},
-		"shared filter":   {five + "{no_local: true}\nload: {filter: $share/g/t}", "x.yaml:2: no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share"},
-		"loopback":        {five + "{no_local: true}\nload: {shape: loopback}", "x.yaml:2: no_local with shape loopback leaves nobody who receives: every client would get only what it has published itself"},
-		"stamped text":    {"matrix: {protocol: 5, payload: 10}\nclients: {payload_format: utf-8}", "x.yaml:2: payload_format utf-8 says that payloads are text, and the ledger's stamp in their first 8 bytes is not: --verify off (verify: off) sends payload 10 as it is"},
-		"no text":         {"matrix: {protocol: 5, payload: 129}\nclients: {payload_format: utf-8}\nload: {verify: off}", "x.yaml:2: payload_format utf-8 says that payloads are text, and payload 129 is not: write text:..., template:... or a file of UTF-8"},
-		"list":            {five + "{retain_handling: [0, 1]}", "x.yaml:2: retain_handling takes one value in clients: list it in matrix to make it an axis"},
-		"twice":           {"matrix: {protocol: 5, topic_alias: [0, 1]}\nclients: {topic_alias: 2}", "x.yaml:2: topic_alias is in matrix and in clients: keep one"},
-		"before MQTT 5":   {"clients: {topic_alias: 2, content_type: a}", "x.yaml:1: topic_alias needs protocol 5, and the matrix has only 3.1.1: add 5 to protocol or remove topic_alias\nx.yaml:1: content_type needs protocol 5, and the matrix has only 3.1.1: add 5 to protocol or remove content_type"},
-		"MQTT 5 left out": {"matrix: {protocol: [3.1.1, 5]}\nclients: {topic_alias: 2}\nexclude: [protocol=5]", "x.yaml:2: topic_alias needs protocol 5, and the matrix has only 3.1.1: add 5 to protocol or remove topic_alias"},
+		"alias":            {five + "{topic_alias: 65536}", "x.yaml:2: topic_alias 65536: topic_alias must be a whole number from 0 to 65535"},
+		"receive":          {five + "{receive_maximum: 0}", "x.yaml:2: receive_maximum 0: receive_maximum must be a whole number from 1 to 65535"},
+		"packet size":      {five + "{maximum_packet_size: 4294967296}", "x.yaml:2: maximum_packet_size 4294967296: maximum_packet_size must be a whole number from 5 to 4294967295"},
+		"small packets":    {five + "{maximum_packet_size: 20}", "x.yaml:2: maximum_packet_size is 20, and a message of the case is a packet of 34 bytes, which the broker would not deliver: ask for more or for a smaller payload"},
+		"identifier":       {five + "{subscription_identifier: 268435456}", "x.yaml:2: subscription_identifier 268435456: subscription_identifier must be a whole number from 1 to 268435455"},
+		"expiry":           {five + "{message_expiry: 1.5s}", "x.yaml:2: message_expiry 1.5s: message_expiry must be whole seconds: MQTT carries no fractions"},
+		"wildcard":         {five + "{response_topic: a/+}", "x.yaml:2: response_topic a/+: response_topic must not hold a wildcard, + or # [MQTT-3.3.2-2]"},
+		"client's":         {five + "{response_topic: re/%u, username: 'a#'}", "x.yaml:2: response_topic re/%u must not hold a wildcard, + or # [MQTT-3.3.2-2], with its client id and user name"},
+		"variable":         {five + "{correlation_data: '%s'}", "x.yaml:2: correlation_data %s: correlation_data cannot use %s: it can use %i, %c, %u, %r"},
+		"hexadecimal":      {five + "{correlation_data: 'hex:0'}", "x.yaml:2: correlation_data hex:0: correlation_data behind hex: must be pairs of hexadecimal digits, such as hex:00ff"},
+		"content type":     {five + "{content_type: \"a\\0\"}", `x.yaml:2: content_type "a\x00": content_type holds U+0000 [MQTT-1.5.4-2]`},
+		"small CONNACK":    {five + "{maximum_packet_size: 4}", "x.yaml:2: maximum_packet_size 4: maximum_packet_size must be a whole number from 5 to 4294967295"},
+		"message's":        {five + "{user_properties: {a: '%s'}}", "x.yaml:2: user_properties a=%s: user_properties cannot use %s: it can use %i, %c, %u, %r"},
+		"long correlation": {five + "{correlation_data: '%u%u', username: " + long + "}", "x.yaml:2: correlation_data is over MQTT's limit of 65,535 bytes, with its client id and user name"},
+		"long property":    {five + "{user_properties: {a: '%u%u'}, username: " + long + "}", "x.yaml:2: user_properties: a is over MQTT's limit of 65,535 bytes, with its client id and user name"},
+		"format":           {five + "{payload_format: utf8}", "x.yaml:2: payload_format utf8: payload_format must be bytes or utf-8"},
+		"retain":           {five + "{retain_handling: 3}", "x.yaml:2: retain_handling 3: retain_handling must be a whole number from 0 to 2"},
+		"shared":           {five + "{no_local: true}\nload: {share: g}", "x.yaml:2: no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share"},
+		"shared filter":    {five + "{no_local: true}\nload: {filter: $share/g/t}", "x.yaml:2: no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share"},
+		"loopback":         {five + "{no_local: true}\nload: {shape: loopback}", "x.yaml:2: no_local with shape loopback leaves nobody who receives: every client would get only what it has published itself"},
+		"stamped text":     {"matrix: {protocol: 5, payload: 10}\nclients: {payload_format: utf-8}", "x.yaml:2: payload_format utf-8 says that payloads are text, and the ledger's stamp in their first 8 bytes is not: --verify off (verify: off) sends payload 10 as it is"},
+		"no text":          {"matrix: {protocol: 5, payload: 129}\nclients: {payload_format: utf-8}\nload: {verify: off}", "x.yaml:2: payload_format utf-8 says that payloads are text, and payload 129 is not: write text:..., template:... or a file of UTF-8"},
+		"list":             {five + "{retain_handling: [0, 1]}", "x.yaml:2: retain_handling takes one value in clients: list it in matrix to make it an axis"},
+		"twice":            {"matrix: {protocol: 5, topic_alias: [0, 1]}\nclients: {topic_alias: 2}", "x.yaml:2: topic_alias is in matrix and in clients: keep one"},
+		"before MQTT 5":    {"clients: {topic_alias: 2, content_type: a}", "x.yaml:1: topic_alias needs protocol 5, and the matrix has only 3.1.1: add 5 to protocol or remove topic_alias\nx.yaml:1: content_type needs protocol 5, and the matrix has only 3.1.1: add 5 to protocol or remove content_type"},
+		"MQTT 5 left out":  {"matrix: {protocol: [3.1.1, 5]}\nclients: {topic_alias: 2}\nexclude: [protocol=5]", "x.yaml:2: topic_alias needs protocol 5, and the matrix has only 3.1.1: add 5 to protocol or remove topic_alias"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := Parse("x.yaml", []byte(tt.text))
