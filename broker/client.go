@@ -333,10 +333,15 @@ func (c *client) kick(code packet.ReasonCode) {
 }
 
 func (c *client) kickError() error {
-	if code := c.kicked.Load(); code != 0 {
-		return &closeError{packet.ReasonCode(code), "closed by the broker"}
+	code := packet.ReasonCode(c.kicked.Load())
+	if code == 0 {
+		return nil
 	}
-	return nil
+	why := "closed by the broker"
+	if err := c.wc.Err(); err != nil && code == packet.ReasonUnspecifiedError {
+		why = err.Error() // of cut
+	}
+	return &closeError{code, why}
 }
 
 // cut ends the connection without a word.

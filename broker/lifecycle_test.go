@@ -14,6 +14,7 @@ import (
 	"net"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -237,4 +238,23 @@ func TestTLSHandshakeTimeout(t *testing.T) {
 	}
 	go func() { _ = b.Serve(l) }()
 	join(t, l.Addr().String()).wantEOF()
+}
+
+// TestSlowExchange: who does not go on with an exchange is not waited for longer
+// than for a CONNECT, and the log says so.
+func TestSlowExchange(t *testing.T) {
+	lines := make(chan string, 1)
+	addr := listen(t, startBroker(t, Config{
+		Users: pencil(t).users, ConnectTimeout: 50 * time.Millisecond,
+		Logf: func(format string, args ...any) { lines <- fmt.Sprintf(format, args...) },
+	}))
+	c := join(t, addr)
+	p := scramConnect("c")
+	c.write(p.Append(nil))
+	c.v = packet.V5
+	c.frame(packet.AUTH)
+	c.wantEOF()
+	if line := <-lines; !strings.Contains(line, "no end of its authentication, in time") {
+		t.Error(line)
+	}
 }

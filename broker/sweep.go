@@ -90,7 +90,7 @@ func (c *client) check(now int64) {
 	cfg := &c.b.cfg
 	if !c.connected.Load() {
 		if now-c.started > int64(cfg.ConnectTimeout) {
-			c.cut(errors.New("no CONNECT in time"))
+			c.cut(errors.New("no CONNECT, or no end of its authentication, in time"))
 		}
 		return
 	}
