@@ -10,18 +10,12 @@ import (
 // Template encodes p once for many sendings, after checking it against what
 // the broker's CONNACK allows: a [*LimitError] says what it does not.
 func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
-	limits := &c.connack.Properties
 	// [MQTT-4.3.2-2, MQTT-4.3.3-2] What is published is new; a [Session] sets DUP.
 	if p.Dup {
 		return nil, limitErrorf("publish with DUP: only what a session sends again has it")
 	}
-	// [MQTT-3.2.2-11]
-	if m := limits.MaximumQoS; m != nil && p.QoS > *m {
-		return nil, limitErrorf("publish at QoS %d: the broker allows QoS %d at most", p.QoS, *m)
-	}
-	// [MQTT-3.2.2-14]
-	if r := limits.RetainAvailable; r != nil && *r == 0 && p.Retain {
-		return nil, limitErrorf("publish with retain: the broker does not retain messages")
+	if err := c.checkFlags(p.QoS, p.Retain); err != nil {
+		return nil, err
 	}
 	if err := c.checkProperties(p); err != nil {
 		return nil, err
@@ -34,6 +28,20 @@ func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// checkFlags holds a publish to the broker's Maximum QoS and Retain Available.
+func (c *Client) checkFlags(qos byte, retain bool) error {
+	limits := &c.connack.Properties
+	// [MQTT-3.2.2-11]
+	if m := limits.MaximumQoS; m != nil && qos > *m {
+		return limitErrorf("publish at QoS %d: the broker allows QoS %d at most", qos, *m)
+	}
+	// [MQTT-3.2.2-14]
+	if r := limits.RetainAvailable; r != nil && *r == 0 && retain {
+		return limitErrorf("publish with retain: the broker does not retain messages")
+	}
+	return nil
 }
 
 // checkSize holds a packet of so many bytes to the broker's Maximum Packet Size.

@@ -394,7 +394,11 @@ func (o *outage) retry() (*Client, error) {
 // judge returns err when another attempt is of no use.
 func (o *outage) judge(err error) error {
 	var refused *RefusedError
-	if !errors.As(err, &refused) || refused.MayPass() {
+	var limit *LimitError
+	switch {
+	case errors.As(err, &limit):
+		return err
+	case !errors.As(err, &refused), refused.MayPass():
 		return nil
 	}
 	if refused.ServerReference != "" && o.cfg.Refer != nil {

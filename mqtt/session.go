@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -129,8 +130,36 @@ func (c *Client) resume() error {
 		// CONNACK of 3.1 does not tell: it is there unless a clean start was asked.
 		a.resumed.Present = a.stands && !c.cfg.CleanStart
 	}
+	if err := c.mayResend(); err != nil {
+		return err
+	}
 	c.attach()
 	_ = c.conn.Flush() // the reader learns of an error, and gives the state back
+	return nil
+}
+
+// mayResend holds what is in flight to the limits of this CONNACK, which need not
+// be those of the one before: a [*LimitError] leaves it with the session.
+func (c *Client) mayResend() error {
+	a := c.session
+	if !a.resumed.Present {
+		return nil // nothing goes again
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, id := range a.inFlight(&a.win) {
+		if a.win.find(id).State == idRelease {
+			continue
+		}
+		p := a.at(id).packet
+		err := c.checkFlags(p[0]>>1&3, p[0]&1 != 0)
+		if err == nil {
+			err = c.checkSize(len(p))
+		}
+		if err != nil {
+			return fmt.Errorf("send message %d of the session again: %w", id, err)
+		}
+	}
 	return nil
 }
 
