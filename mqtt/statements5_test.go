@@ -3,9 +3,11 @@ package mqtt
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 
+	"github.com/mqttload/mqttload/internal/mqtttest"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -173,4 +175,27 @@ func TestAckOfAnotherKind(t *testing.T) {
 func TestResponseInformation(t *testing.T) {
 	_, peer := start(t, Config{Version: packet.V5, CleanStart: true}, "20 07 00 00 04 1a 0001 72")
 	alive(t, peer)
+}
+
+// TestReauthenticationFails: [MQTT-4.12.1-2] a broker that does not prove itself
+// is told so, and the connection is closed.
+func TestReauthenticationFails(t *testing.T) {
+	peer, nc := mqtttest.Pipe(t, packet.V5)
+	cfg := Config{Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: packet.V5, CleanStart: true, Auth: pencil(t)}
+	go authenticate(t, peer)
+	c, err := Connect(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	failed := make(chan error, 1)
+	go func() { failed <- c.Reauthenticate(t.Context()) }()
+	peer.ExpectType(packet.AUTH)
+	peer.Send(auth(t, packet.AUTH, 0x18, scram, "r=x,s=W22Z,i=4096") + "32 08 0001 61 0001 00 6869")
+	peer.Expect("e0 01 80")
+	peer.ExpectEnd()
+	var pe *ProtocolError
+	if err := <-failed; !errors.As(err, &pe) || !strings.Contains(err.Error(), "nonce") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -28,8 +28,8 @@ func (c *Connect) needsClientID() bool {
 	return c.Version == V31 || c.Version == V311 && !c.CleanStart
 }
 
-// Append appends c as one control packet of version c.Version; the properties
-// are left out in 3.x. On an error, an *InvalidError, dst is returned as it was.
+// Append appends c as one control packet of version c.Version, its payload in
+// the order of [MQTT-3.1.3-1]; the properties are left out in 3.x. On an error, an *InvalidError, dst is returned as it was.
 func (c *Connect) Append(dst []byte) ([]byte, error) {
 	w := begin(dst, CONNECT)
 	c.check(&w)
@@ -42,9 +42,11 @@ func (c *Connect) Append(dst []byte) ([]byte, error) {
 	}
 	// [MQTT-3.1.3-3, MQTT-3.1.3-4]
 	w.name("Client Identifier", c.ClientID)
+	// [MQTT-3.1.2-9]
 	if c.Will != nil {
 		c.Will.append(&w, c.Version)
 	}
+	// [MQTT-3.1.3-12], [MQTT-3.1.3-11] of 3.1.1
 	if c.HasUsername {
 		w.name("User Name", c.Username)
 	}
@@ -88,6 +90,7 @@ func (l *Will) append(w *writer, v Version) {
 	if l.QoS > 2 {
 		w.fail("Will QoS", "must be 0, 1 or 2 [MQTT-3.1.2-12]")
 	}
+	// [MQTT-3.1.3-11], [MQTT-3.1.3-10] of 3.1.1
 	if rule := topicNameRule(viewBytes(l.Topic)); rule != "" {
 		w.fail("Will Topic", rule)
 	}

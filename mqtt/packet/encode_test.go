@@ -27,6 +27,8 @@ func TestAppendRefuses(t *testing.T) {
 		"connect control in user":   {&connectCodec{Connect{ClientID: "c", HasUsername: true, Username: "a\n"}}, every},
 		"connect long password":     {&connectCodec{Connect{ClientID: "c", HasUsername: true, HasPassword: true, Password: []byte(long)}}, every},
 		"connect will QoS 3":        {&connectCodec{Connect{ClientID: "c", Will: &Will{Topic: "t", QoS: 3}}}, every},
+		"connect user not UTF-8":    {&connectCodec{Connect{ClientID: "c", HasUsername: true, Username: "\xff"}}, every},
+		"connect will not UTF-8":    {&connectCodec{Connect{ClientID: "c", Will: &Will{Topic: "\xff"}}}, every},
 		"connect will wildcard":     {&connectCodec{Connect{ClientID: "c", Will: &Will{Topic: "#"}}}, every},
 		"connect will no topic":     {&connectCodec{Connect{ClientID: "c", Will: &Will{}}}, every},
 		"connect auth data alone":   {&connectCodec{Connect{ClientID: "c", Properties: Properties{AuthData: []byte{1}}}}, five},

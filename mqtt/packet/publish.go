@@ -62,7 +62,7 @@ func (p *Publish) check(v Version, size int) error {
 	// [MQTT-3.3.1-4]
 	case p.QoS > 2:
 		field, rule = "QoS", "must be 0, 1 or 2 [MQTT-3.3.1-4]"
-	// [MQTT-3.3.1-2]
+	// [MQTT-3.3.1-2, MQTT-4.3.1-1]
 	case p.QoS == 0 && p.Dup:
 		field, rule = "DUP", "must be 0 at QoS 0 [MQTT-3.3.1-2]"
 	// [MQTT-2.2.1-3]

@@ -49,7 +49,7 @@ func topicNameRule(b []byte) string {
 	// [MQTT-4.7.3-2]
 	case special && hasByte(b, 0):
 		return "holds U+0000 [MQTT-4.7.3-2]"
-	// [MQTT-3.3.2-2, MQTT-4.7.0-1]
+	// [MQTT-3.3.2-2, MQTT-4.7.0-1], [MQTT-4.7.1-1] of 3.1.1
 	case special && (hasByte(b, '+') || hasByte(b, '#')):
 		return ruleWildcard
 	// [MQTT-1.5.4-1, MQTT-3.3.2-1]
