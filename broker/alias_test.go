@@ -98,3 +98,55 @@ func TestGivenAliasTooLarge(t *testing.T) {
 	p.publish1("a", "123456789012345678901234")
 	s.wantAlias("a", 0)
 }
+
+// TestTakenAliases: an alias stands for the topic that it was last set for,
+// whatever was published in between, and however its messages lie in a row.
+// [MQTT-3.3.2-7] [MQTT-3.3.2-12]
+func TestTakenAliases(t *testing.T) {
+	addr := listen(t, startBroker(t, Config{}))
+	for qos := range byte(3) {
+		s := connect(t, addr, clean(packet.V5, "s"))
+		s.subscribe(sub("t/#", qos))
+		p := connect(t, addr, clean(packet.V5, "p"))
+		for i, one := range []struct {
+			topic string
+			alias uint16
+			props packet.Properties
+			want  string
+		}{
+			{"t/a", 1, packet.Properties{}, "t/a"},
+			{"", 1, packet.Properties{}, "t/a"},
+			{"", 1, packet.Properties{}, "t/a"},
+			{"t/b", 0, packet.Properties{}, "t/b"},
+			{"", 1, packet.Properties{}, "t/a"},
+			{"t/a", 0, packet.Properties{}, "t/a"},
+			{"", 1, packet.Properties{}, "t/a"},
+			{"t/b", 1, packet.Properties{}, "t/b"},
+			{"", 1, packet.Properties{}, "t/b"},
+			{"t/a", 2, packet.Properties{}, "t/a"},
+			{"", 2, packet.Properties{ContentType: ptr("x")}, "t/a"},
+			{"", 2, packet.Properties{}, "t/a"},
+			{"", 1, packet.Properties{}, "t/b"},
+			{"", 2, packet.Properties{}, "t/a"},
+		} {
+			m := packet.Publish{Topic: []byte(one.topic), Payload: []byte("x"), QoS: qos}
+			if qos > 0 {
+				m.PacketID = uint16(i + 1)
+			}
+			if one.alias > 0 {
+				one.props.TopicAlias = &one.alias
+			}
+			p.must(m.SetProperties(&one.props))
+			p.send(&m)
+			finishPublish(p, qos, m.PacketID)
+			got, props := s.publication()
+			if string(got.Topic) != one.want || props.TopicAlias != nil || (props.ContentType != nil) != (one.props.ContentType != nil) {
+				t.Errorf("QoS %d, message %d: topic %q with %+v, want %q", qos, i+1, got.Topic, props, one.want)
+			}
+			finishReceive(s, got.QoS, got.PacketID)
+		}
+		p.send(&packet.Publish{QoS: 0, RawProperties: []byte{idTopicAlias, 0, 3}})
+		p.wantClosed(packet.ReasonTopicAliasInvalid)
+		s.leave()
+	}
+}

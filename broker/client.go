@@ -46,6 +46,7 @@ type client struct {
 	ackDecoder packet.Ack
 	propBuf    []byte
 	aliases    []string // by Topic Alias
+	lastAlias  uint16   // of the PUBLISH that the router's last route was looked up for; 0 is none
 	given      *aliases // those for the client, under its session's lock; nil where it takes none
 	acks       *[]byte  // acknowledgements of this batch; nil when there are none
 	unsent     int      // of them those that free an identifier of the client

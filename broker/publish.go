@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"encoding/binary"
 	"unsafe"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -33,17 +34,24 @@ func (c *client) onPublish(f packet.Frame) error {
 	return c.route2(r)
 }
 
-// again reads f where it has the topic of the PUBLISH before and no
-// properties, which is nearly always so: comparing the topic is then all there
-// is to check, as the scanner has checked the flags. Otherwise it returns nil.
+// again reads f where it has the topic of the PUBLISH before, or the alias that
+// stood for it, and no properties otherwise, which is nearly always so: comparing
+// these is then all there is to check, as the scanner has checked the flags.
+// Otherwise it returns nil.
 func (c *client) again(f packet.Frame) *route {
 	r := c.routes.last
-	b := f.Body
-	if r == nil || c.routes.version != c.b.subs.version.Load() ||
-		len(b) < len(r.head) || string(b[:len(r.head)]) != r.head {
+	if r == nil || c.routes.version != c.b.subs.version.Load() {
 		return nil
 	}
-	b = b[len(r.head):]
+	b, body, alias := f.Body, f.Body, uint16(0)
+	switch {
+	case len(b) >= len(r.head) && string(b[:len(r.head)]) == r.head:
+		b = b[len(r.head):]
+	case c.lastAlias > 0 && len(b) >= 2 && b[0]|b[1] == 0:
+		b, body, alias = b[2:], nil, c.lastAlias
+	default:
+		return nil
+	}
 	qos, id := f.First>>1&3, uint16(0)
 	if qos > 0 {
 		if len(b) < 2 || b[0]|b[1] == 0 {
@@ -52,7 +60,13 @@ func (c *client) again(f packet.Frame) *route {
 		id = uint16(b[0])<<8 | uint16(b[1])
 		b = b[2:]
 	}
-	if c.v5 {
+	switch {
+	case alias > 0: // the only property, three bytes long [MQTT5 3.3.2.3.4]
+		if len(b) < 4 || b[0] != 3 || b[1] != idTopicAlias || binary.BigEndian.Uint16(b[2:]) != alias {
+			return nil
+		}
+		b = b[4:]
+	case c.v5:
 		if len(b) == 0 || b[0] != 0 {
 			return nil
 		}
@@ -60,7 +74,7 @@ func (c *client) again(f packet.Frame) *route {
 	}
 	p := &c.pub
 	p.QoS, p.Retain, p.PacketID, p.Payload = qos, f.First&1 != 0, id, b
-	c.body, c.props, c.scan = f.Body, nil, propertyScan{expiry: -1}
+	c.body, c.props, c.scan = body, nil, propertyScan{expiry: -1}
 	return r
 }
 
@@ -74,6 +88,7 @@ func (c *client) decode(f packet.Frame) (*route, error) {
 		return nil, err
 	}
 	r := c.lookup(topic)
+	c.lastAlias = c.scan.alias
 	if r.control {
 		return nil, &closeError{packet.ReasonMalformedPacket, "topic name with control characters"}
 	}
