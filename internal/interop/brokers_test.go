@@ -135,8 +135,9 @@ func TestMochi(t *testing.T) {
 
 // TestTLSDoesNotStall runs the cell that other tools publish no figure for:
 // 8 KiB at QoS 1 over TLS, where a short write of one message of a hundred
-// thousand stops an iteration until a timer of the client sends it again. Such
-// timers take 5 s and more; a busy machine takes less.
+// thousand stops an iteration until a timer of the client sends it again. This
+// client has no such timer: what it has lost stays lost, and the iteration is
+// given up. How long one takes is the business of the machine.
 func TestTLSDoesNotStall(t *testing.T) {
 	r := run(t, "--tls", "--qos", "1", "--payload", "8192", "--messages", "500", "--warmup", "2", "--iterations", "100")
 	if r.Target.TLS == nil || !r.Target.Embedded || r.Target.TLS.Insecure {
@@ -147,8 +148,8 @@ func TestTLSDoesNotStall(t *testing.T) {
 			t.Errorf("%s: delivery %+v, n %d", c.ID, c.Delivery, c.Summary.N)
 		}
 		for _, it := range c.Iterations {
-			if it.Stalled || it.ElapsedNS > 4e9 {
-				t.Errorf("%s: iteration %d took %d ns (stalled: %v)", c.ID, it.Index, it.ElapsedNS, it.Stalled)
+			if it.Stalled || it.Operations != 500 {
+				t.Errorf("%s: iteration %d has %d operations after %d ns (stalled: %v)", c.ID, it.Index, it.Operations, it.ElapsedNS, it.Stalled)
 			}
 		}
 	}
