@@ -197,7 +197,8 @@ func (g generator) packet(t packet.Type, v packet.Version) control {
 		return g.connect(v, props)
 	case packet.CONNACK:
 		code := g.code(t, v)
-		return &packet.Connack{SessionPresent: code == 0 && g.chance(50), Code: code, Properties: props}
+		// The bit means nothing in 3.1, where mqtt-packet reads it all the same.
+		return &packet.Connack{SessionPresent: code == 0 && g.chance(50) && v != packet.V31, Code: code, Properties: props}
 	case packet.PUBLISH:
 		return g.publish(v, props)
 	case packet.SUBSCRIBE:

@@ -162,7 +162,7 @@ const makers = {
   connack (p, v) {
     if (v === 5) p.reasonCode = pick(codes.connack)
     else p.returnCode = below(6)
-    p.sessionPresent = !(p.reasonCode || p.returnCode) && chance(0.5)
+    p.sessionPresent = !(p.reasonCode || p.returnCode) && chance(0.5) && v !== 3 // a byte that 3.1 does not use
   },
   publish (p) {
     p.qos = below(3)
