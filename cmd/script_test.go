@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -62,6 +63,12 @@ func TestScripts(t *testing.T) {
 				}
 			})
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "nohup" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return signal.Ignored(syscall.SIGHUP), nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exit": exitCode, "start": start, "await": await, "signal": sendSignal, "exits": exits,
