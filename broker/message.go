@@ -76,7 +76,7 @@ func (o *outgoing) remaining() (length, props int) {
 		if o.alias > 0 {
 			props += 3
 		}
-		length += varintSize(props) + props
+		length += packet.VarintSize(props) + props
 	}
 	return length, props
 }
@@ -85,19 +85,19 @@ func (o *outgoing) remaining() (length, props int) {
 // allows: properties of ours can push a packet over the limit.
 func (o *outgoing) size() int {
 	n, _ := o.remaining()
-	return 1 + varintSize(n) + n
+	return 1 + packet.VarintSize(n) + n
 }
 
 // append encodes o. All its parts come from packets that have been validated.
 func (o *outgoing) append(dst []byte) []byte {
 	n, props := o.remaining()
-	dst = appendVarint(append(dst, publishByte(o.dup, o.qos, o.retain)), n)
+	dst = packet.AppendVarint(append(dst, publishByte(o.dup, o.qos, o.retain)), n)
 	dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(o.topic))), o.topic...)
 	if o.qos > 0 {
 		dst = binary.BigEndian.AppendUint16(dst, o.id)
 	}
 	if o.v5 {
-		dst = appendVarint(dst, props)
+		dst = packet.AppendVarint(dst, props)
 		if o.expiry >= 0 {
 			dst = binary.BigEndian.AppendUint32(append(dst, idMessageExpiry), uint32(o.expiry))
 		}
@@ -118,24 +118,4 @@ func publishByte(dup bool, qos byte, retain bool) byte {
 		first |= 1
 	}
 	return first
-}
-
-func varintSize(n int) int {
-	switch {
-	case n < 1<<7:
-		return 1
-	case n < 1<<14:
-		return 2
-	case n < 1<<21:
-		return 3
-	}
-	return 4
-}
-
-func appendVarint(dst []byte, n int) []byte {
-	for n >= 0x80 {
-		dst = append(dst, byte(n)|0x80)
-		n >>= 7
-	}
-	return append(dst, byte(n))
 }

@@ -54,5 +54,5 @@ func appendSubscriptionID(dst []byte, id uint32) []byte {
 	if id == 0 {
 		return dst
 	}
-	return appendVarint(append(dst, idSubscriptionID), int(id))
+	return packet.AppendVarint(append(dst, idSubscriptionID), int(id))
 }

@@ -200,14 +200,14 @@ func (r *router) deliver(t *target) {
 // [MQTT-3.3.1-3]
 func (r *router) forward(s *session, t *target, retain bool) {
 	n := len(r.body)
-	if 1+varintSize(n)+n > r.to.maxPacket {
+	if 1+packet.VarintSize(n)+n > r.to.maxPacket {
 		r.oversize++
 		return
 	}
 	r.mark()
 	out := append(r.out, publishByte(false, r.pub.QoS, retain), byte(n))
 	if n >= 0x80 {
-		out = appendVarint(out[:len(out)-1], n)
+		out = packet.AppendVarint(out[:len(out)-1], n)
 	}
 	at := len(out) + 2 + len(r.route.topic)
 	out = append(out, r.body...)

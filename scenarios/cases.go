@@ -409,7 +409,7 @@ func remainingLength(c *Case) int {
 		return n
 	}
 	properties := propertyLength(c)
-	return n + varintSize(properties) + properties
+	return n + packet.VarintSize(properties) + properties
 }
 
 // stamped is a payload of somebody's own content that does not arrive as it is, or "".

@@ -352,7 +352,7 @@ func deliveredSize(c *Case) int {
 	one := *c
 	one.Clients.Properties.TopicAlias = 0
 	n := remainingLength(&one)
-	return 1 + varintSize(n) + n
+	return 1 + packet.VarintSize(n) + n
 }
 
 // propertyLength is that of the properties of the case's longest PUBLISH.
@@ -369,13 +369,4 @@ func propertyLength(c *Case) int {
 		return len(raw) + 3
 	}
 	return len(raw)
-}
-
-// varintSize is the length of n as a Variable Byte Integer. [MQTT5 1.5.5]
-func varintSize(n int) int {
-	size := 1
-	for ; n >= 0x80; n >>= 7 {
-		size++
-	}
-	return size
 }

@@ -55,12 +55,12 @@ func TestMemory(t *testing.T) {
 	const n = 60_000
 	list := func(t Type, item string) []byte {
 		body := append([]byte{0, 1, 0}, bytes.Repeat([]byte(item), n/len(item))...)
-		return append(appendVarint([]byte{firstByte(t)}, len(body)), body...)
+		return append(AppendVarint([]byte{firstByte(t)}, len(body)), body...)
 	}
 	properties := func(t Type, head, item string) []byte {
 		props := bytes.Repeat([]byte(item), n/len(item))
-		body := append(appendVarint([]byte(head), len(props)), props...)
-		return append(appendVarint([]byte{firstByte(t)}, len(body)), body...)
+		body := append(AppendVarint([]byte(head), len(props)), props...)
+		return append(AppendVarint([]byte{firstByte(t)}, len(body)), body...)
 	}
 	for name, raw := range map[string][]byte{
 		"User Properties":         properties(CONNACK, "\x00\x00", "\x26\x00\x00\x00\x00"),

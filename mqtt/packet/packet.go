@@ -94,7 +94,7 @@ type Frame struct {
 func (f Frame) Size() int { return f.header() + len(f.Body) }
 
 // header returns the length of the fixed header. [MQTT-1.5.5-1]
-func (f Frame) header() int { return 1 + varintSize(len(f.Body)) }
+func (f Frame) header() int { return 1 + VarintSize(len(f.Body)) }
 
 // Type returns the control packet type of f.
 func (f Frame) Type() Type { return Type(f.First >> 4) }

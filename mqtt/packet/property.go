@@ -351,7 +351,7 @@ func (w *writer) subscriptionID(n uint32) {
 		return
 	}
 	w.byte(idSubscriptionID)
-	w.dst = appendVarint(w.dst, int(n))
+	w.dst = AppendVarint(w.dst, int(n))
 }
 
 func (w *writer) checkProperties(t Type, start int) {

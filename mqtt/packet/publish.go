@@ -18,7 +18,7 @@ func (p *Publish) size(v Version) int {
 		n += 2
 	}
 	if v == V5 {
-		n += varintSize(len(p.RawProperties)) + len(p.RawProperties)
+		n += VarintSize(len(p.RawProperties)) + len(p.RawProperties)
 	}
 	return n
 }
@@ -39,7 +39,7 @@ func (p *Publish) Append(dst []byte, v Version) ([]byte, error) {
 		first |= flagDup
 	}
 	dst = append(dst, first)
-	dst = appendVarint(dst, size)
+	dst = AppendVarint(dst, size)
 	dst = append(dst, byte(len(p.Topic)>>8), byte(len(p.Topic)))
 	dst = append(dst, p.Topic...)
 	// [MQTT-2.2.1-2], [MQTT-2.3.1-5] of 3.1.1
@@ -47,7 +47,7 @@ func (p *Publish) Append(dst []byte, v Version) ([]byte, error) {
 		dst = binary.BigEndian.AppendUint16(dst, p.PacketID)
 	}
 	if v == V5 {
-		dst = appendVarint(dst, len(p.RawProperties))
+		dst = AppendVarint(dst, len(p.RawProperties))
 		dst = append(dst, p.RawProperties...)
 	}
 	return append(dst, p.Payload...), nil
@@ -198,7 +198,7 @@ func (d *PublishDecoder) Decode(p *Publish, f Frame, v Version) error {
 		d.topic, d.head = append(d.topic[:0], p.Topic...), d.head[:0]
 	case p.RawProperties == nil:
 		// The second one to a topic: more may follow.
-		d.head = appendVarint(append(d.head[:0], f.First), len(f.Body))
+		d.head = AppendVarint(append(d.head[:0], f.First), len(f.Body))
 		d.head = append(d.head, f.Body[:2+len(d.topic)]...)
 		d.size, d.v = f.Size(), v
 	}

@@ -21,7 +21,7 @@ func NewResizer(p *Publish, v Version) (*Resizer, error) {
 		return nil, err
 	}
 	header := 2
-	for varintSize(len(t.packet)-header) != header-1 {
+	for VarintSize(len(t.packet)-header) != header-1 {
 		header++
 	}
 	r := &Resizer{head: t.payload - header, idAt: t.idAt - header}
@@ -34,10 +34,10 @@ func NewResizer(p *Publish, v Version) (*Resizer, error) {
 // until the next call. n must not be above the length of the payload.
 func (r *Resizer) Resize(n int) *Template {
 	t, remaining := &r.template, r.head+n
-	size := varintSize(remaining)
+	size := VarintSize(remaining)
 	start := longestHeader - 1 - size
 	first := t.packet[0]
-	_ = appendVarint(append(r.buf[:start], first), remaining)
+	_ = AppendVarint(append(r.buf[:start], first), remaining)
 	t.packet, t.payload = r.buf[start:longestHeader+remaining], 1+size+r.head
 	if t.idAt != 0 {
 		t.idAt = 1 + size + r.idAt

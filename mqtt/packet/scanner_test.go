@@ -92,11 +92,11 @@ func TestScannerLengthBorders(t *testing.T) {
 		if !ok || err != nil || len(f.Body) != c.n || f.Size() != len(raw) {
 			t.Errorf("%d: ok=%v, %v, body %d, size %d", c.n, ok, err, len(f.Body), f.Size())
 		}
-		if got := appendVarint(nil, c.n); !bytes.Equal(got, length) {
+		if got := AppendVarint(nil, c.n); !bytes.Equal(got, length) {
 			t.Errorf("%d: encoded as % x", c.n, got)
 		}
-		if varintSize(c.n) != len(length) {
-			t.Errorf("%d: size %d", c.n, varintSize(c.n))
+		if VarintSize(c.n) != len(length) {
+			t.Errorf("%d: size %d", c.n, VarintSize(c.n))
 		}
 		if _, ok, err := scan(raw[:len(raw)-1], V5); c.n > 0 && (ok || err != nil) {
 			t.Errorf("%d, one byte short: ok=%v, %v", c.n, ok, err)
@@ -133,10 +133,10 @@ func TestScannerMaxPacketSize(t *testing.T) {
 	for _, size := range []int{4, 100, 129, 130, 20000} {
 		raw := make([]byte, 0, size)
 		n := size - 2
-		for 1+varintSize(n)+n > size {
+		for 1+VarintSize(n)+n > size {
 			n--
 		}
-		raw = append(appendVarint(append(raw, byte(CONNECT)<<4), n), make([]byte, n)...)
+		raw = append(AppendVarint(append(raw, byte(CONNECT)<<4), n), make([]byte, n)...)
 		s := NewScanner(make([]byte, 32<<10), len(raw))
 		s.Advance(copy(s.Space(), raw))
 		if _, ok, err := s.Next(); !ok || err != nil {
@@ -144,7 +144,7 @@ func TestScannerMaxPacketSize(t *testing.T) {
 		}
 		s = NewScanner(nil, 0)
 		s.SetMaxPacketSize(len(raw) - 1)
-		s.Advance(copy(s.Space(), raw[:1+varintSize(n)]))
+		s.Advance(copy(s.Space(), raw[:1+VarintSize(n)]))
 		wantTooLarge(t, s)
 	}
 }

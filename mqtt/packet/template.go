@@ -21,7 +21,7 @@ func NewTemplate(p *Publish, v Version) (*Template, error) {
 	}
 	t := &Template{packet: b, payload: len(b) - len(p.Payload), qos: p.QoS}
 	if p.QoS > 0 {
-		t.idAt = 1 + varintSize(q.size(v)) + 2 + len(p.Topic)
+		t.idAt = 1 + VarintSize(q.size(v)) + 2 + len(p.Topic)
 	}
 	return t, nil
 }

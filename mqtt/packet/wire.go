@@ -59,9 +59,9 @@ func firstByteRule(first byte) string {
 	return "DUP must be 0 at QoS 0 [MQTT-3.3.1-2]"
 }
 
-// varintSize returns how many bytes n takes as a Variable Byte Integer.
+// VarintSize returns how many bytes n takes as a Variable Byte Integer.
 // [MQTT5 1.5.5]
-func varintSize(n int) int {
+func VarintSize(n int) int {
 	switch {
 	case n < 1<<7:
 		return 1
@@ -73,9 +73,9 @@ func varintSize(n int) int {
 	return 4
 }
 
-// appendVarint appends n, at most MaxRemainingLength, in the fewest bytes.
+// AppendVarint appends n, at most MaxRemainingLength, in the fewest bytes.
 // [MQTT-1.5.5-1]
-func appendVarint(dst []byte, n int) []byte {
+func AppendVarint(dst []byte, n int) []byte {
 	for n >= 0x80 {
 		dst = append(dst, byte(n)|0x80)
 		n >>= 7
@@ -360,11 +360,11 @@ func (w *writer) end() ([]byte, error) {
 // follow it as a Variable Byte Integer, and moves them up if it takes more.
 func (w *writer) patchLength(at int) {
 	n := len(w.dst) - at - 1
-	if extra := varintSize(n) - 1; extra > 0 {
+	if extra := VarintSize(n) - 1; extra > 0 {
 		w.dst = append(w.dst, "\x00\x00\x00"[:extra]...)
 		copy(w.dst[at+1+extra:], w.dst[at+1:at+1+n])
 	}
-	appendVarint(w.dst[:at], n)
+	AppendVarint(w.dst[:at], n)
 }
 
 func (w *writer) byte(b byte)     { w.dst = append(w.dst, b) }
