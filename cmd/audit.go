@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 )
@@ -44,24 +45,24 @@ type audited struct {
 type audits []audited
 
 func (a *app) audit(c *cobra.Command, args []string) error {
-	var bad faults
+	var bad bench.Faults
 	s := flagSettings(c, auditFlags)
 	outs := auditFormats.parse(s, &bad)
 	outs.spare(s, args, &bad)
 	inputs := readInputs(args, &bad)
 	if len(bad) > 0 {
-		return bad.inOrder()
+		return bad.InOrder()
 	}
 	var all audits
 	for _, in := range inputs {
 		all = append(all, audited{in, result.Audit(in)})
 	}
 	a.noteReplaced(outs)
-	return append(all.verdict(), outs.finish(a.Stdout, all.write)...).inOrder().err()
+	return append(all.verdict(), outs.finish(a.Stdout, all.write)...).InOrder().Err()
 }
 
 // verdict is one fault for every file that contradicts itself.
-func (list audits) verdict() (bad faults) {
+func (list audits) verdict() (bad bench.Faults) {
 	for _, one := range list {
 		n, first := 0, ""
 		for _, f := range one.findings {
@@ -73,7 +74,7 @@ func (list audits) verdict() (bad faults) {
 			}
 		}
 		if n > 0 {
-			bad = append(bad, fault{exitUnlike, one.input.Source + ": " + first + andMore(n-1), ""})
+			bad.Add(bench.Unlike, "", "%s: %s%s", one.input.Source, first, bench.AndMore(n-1))
 		}
 	}
 	return bad

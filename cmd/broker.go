@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/tlsconf"
 )
@@ -75,14 +76,14 @@ func (a *app) brokerCommand() *cobra.Command {
 func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 	s, bad := a.gather(c, brokerFlags)
 	if s["tls"].source == s["tls-listen"].source && s["tls"].on() {
-		bad.usage("give --listen with --tls, or --tls-listen", "%s and %s both say where to serve TLS", s["tls"].place, s["tls-listen"].place)
+		bad.Usage("give --listen with --tls, or --tls-listen", "%s and %s both say where to serve TLS", s["tls"].place, s["tls-listen"].place)
 	} else if s["tls"].on() {
 		s.settle("tls", []string{"tls-listen"}, &bad)
 	}
 	if s["ca-out"].source != s["cert"].source {
 		s.settle("ca-out", []string{"cert"}, &bad)
 	} else if s["cert"].source > 0 {
-		bad.usage("leave one of them out", "%s is for the throw-away certificate, and %s gives another one", s["ca-out"].place, s["cert"].place)
+		bad.Usage("leave one of them out", "%s is for the throw-away certificate, and %s gives another one", s["ca-out"].place, s["cert"].place)
 	}
 	o := brokerOptions{
 		listen: s["listen"].value(), tlsListen: s["tls-listen"].value(), cert: s["cert"].value(), key: s["key"].value(),
@@ -97,18 +98,18 @@ func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 	}
 	for _, name := range []string{"cert", "key", "ca-out"} {
 		if s[name].source > 0 && o.tlsListen == "" {
-			bad.usage("add --tls or --tls-listen", "%s without TLS", s[name].place)
+			bad.Usage("add --tls or --tls-listen", "%s without TLS", s[name].place)
 		}
 	}
 	if o.key != "" && o.cert == "" {
-		bad.usage("give the certificate with --cert", "%s without --cert", s["key"].place)
+		bad.Usage("give the certificate with --cert", "%s without --cert", s["key"].place)
 	}
 	if s["users"].source > 0 && o.users == "" {
-		bad.usage("name the file, or leave it out to let everybody connect", "%s: names no file", s["users"].place)
+		bad.Usage("name the file, or leave it out to let everybody connect", "%s: names no file", s["users"].place)
 	}
 	checkReference(s, &bad)
 	o.limits = brokerLimits(s, &bad)
-	return o, bad.err()
+	return o, bad.Err()
 }
 
 // serve runs the broker until it is told to stop.
@@ -133,7 +134,7 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 	if !o.quiet {
 		cfg.Logf = func(format string, args ...any) { a.warn(format, args...) }
 	}
-	raiseNoFile()
+	bench.RaiseNoFile()
 	b := broker.New(cfg)
 	defer b.Close()
 	urls, err := a.listenAll(b, o, conf)
@@ -142,7 +143,7 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 	}
 	if o.addrFile != "" {
 		if err := result.WriteFile(o.addrFile, []byte(strings.Join(urls, "\n")+"\n")); err != nil {
-			return usageError("choose a file in a directory that exists", "--addr-file %s: %v", o.addrFile, osCause(err))
+			return bench.Faultf(bench.Usage, "choose a file in a directory that exists", "--addr-file %s: %v", o.addrFile, osCause(err))
 		}
 	}
 	a.warn("this broker is made for measuring, not for production: %s, and it keeps nothing", who)
@@ -180,7 +181,7 @@ func (a *app) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]
 			for _, other := range listeners {
 				_ = other.Close()
 			}
-			return nil, usageError("", "%v", err)
+			return nil, bench.Faultf(bench.Usage, "", "%v", err)
 		}
 		listeners = append(listeners, nl)
 		urls = append(urls, l.scheme+"://"+nl.Addr().String())
@@ -212,9 +213,9 @@ func serverTLS(o brokerOptions) (*tls.Config, error) {
 		// A server's key pair is read as a client's is, with the same words
 		// about the same faults in files.
 		conf, err := tlsconf.Options{CertFile: o.cert, KeyFile: o.key}.ClientConfig("")
-		var bad faults
+		var bad bench.Faults
 		for _, one := range tlsconf.Faults(err) {
-			bad.usage("", "%v", one)
+			bad.Usage("", "%v", one)
 		}
 		if err != nil {
 			return nil, bad
@@ -235,7 +236,7 @@ func serverTLS(o brokerOptions) (*tls.Config, error) {
 			return nil, err
 		}
 		if err := result.WriteFile(o.caOut, bundle.CAPEM()); err != nil {
-			return nil, usageError("choose a file in a directory that exists", "--ca-out %s: %v", o.caOut, osCause(err))
+			return nil, bench.Faultf(bench.Usage, "choose a file in a directory that exists", "--ca-out %s: %v", o.caOut, osCause(err))
 		}
 	}
 	return bundle.ServerConfig(), nil
@@ -251,7 +252,7 @@ func checkReplaceable(path string) error {
 	if err == nil && onlyCertificates(b) {
 		return nil
 	}
-	return usageError("remove it, or choose another file", "--ca-out %s: exists and holds something other than certificates", path)
+	return bench.Faultf(bench.Usage, "remove it, or choose another file", "--ca-out %s: exists and holds something other than certificates", path)
 }
 
 // onlyCertificates reports whether b is PEM certificates and white space, or

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -16,19 +17,19 @@ const (
 )
 
 // brokerLimits reads the flags about what clients may do.
-func brokerLimits(s settings, bad *faults) broker.Config {
+func brokerLimits(s settings, bad *bench.Faults) broker.Config {
 	cfg := broker.Config{ReceiveMaximum: defaultReceiveMaximum, MaxKeepAlive: defaultMaxKeepAlive}
 	if one := s["receive-maximum"]; one.source > 0 {
 		n, err := strconv.ParseUint(one.value(), 10, 16)
 		if err != nil || n == 0 {
-			bad.usage("", "%s %s: must be a whole number from 1 to 65535", one.place, printable(one.value()))
+			bad.Usage("", "%s %s: must be a whole number from 1 to 65535", one.place, printable(one.value()))
 		}
 		cfg.ReceiveMaximum = uint16(n)
 	}
 	if one := s["max-keepalive"]; one.source > 0 {
 		d, err := time.ParseDuration(one.value())
 		if err != nil || d != d.Truncate(time.Second) || d < 0 || d > 65_535*time.Second {
-			bad.usage("write a time as 60s, or 0s for no limit", "%s %s: must be whole seconds up to 65535s", one.place, printable(one.value()))
+			bad.Usage("write a time as 60s, or 0s for no limit", "%s %s: must be whole seconds up to 65535s", one.place, printable(one.value()))
 		}
 		cfg.MaxKeepAlive = d
 	}
@@ -36,7 +37,7 @@ func brokerLimits(s settings, bad *faults) broker.Config {
 		cfg.RefusedFilters = one.values
 		for _, filter := range one.values {
 			if err := packet.ValidateTopicFilter(filter); err != nil {
-				bad.usage("", "%s %s: %v", one.place, printable(filter), err)
+				bad.Usage("", "%s %s: %v", one.place, printable(filter), err)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -16,18 +17,18 @@ var referenceCodes = map[string]packet.ReasonCode{
 }
 
 // checkReference refuses a server reference that no client could follow.
-func checkReference(s settings, bad *faults) {
+func checkReference(s settings, bad *bench.Faults) {
 	ref, code := s["server-reference"], s["server-reference-code"]
 	if ref.source > 0 {
 		if _, err := scenarios.ParseReferences(ref.value(), scenarios.URL{Scheme: "mqtt"}); err != nil {
-			bad.usage("write HOST or HOST:PORT, an IPv6 address in brackets", "%s %s: %v", ref.place, printable(ref.value()), err)
+			bad.Usage("write HOST or HOST:PORT, an IPv6 address in brackets", "%s %s: %v", ref.place, printable(ref.value()), err)
 		}
 	}
 	if _, known := referenceCodes[code.value()]; !known {
-		bad.usage("", "%s %s: must be moved or use-another", code.place, printable(code.value()))
+		bad.Usage("", "%s %s: must be moved or use-another", code.place, printable(code.value()))
 	}
 	if code.source > 0 && ref.source == 0 {
-		bad.usage("add --server-reference HOST:PORT", "%s without --server-reference", code.place)
+		bad.Usage("add --server-reference HOST:PORT", "%s without --server-reference", code.place)
 	}
 }
 
@@ -39,7 +40,7 @@ const manyUsers = 5000
 func (a *app) readUsers(path string) (*broker.Users, error) {
 	file, err := scenarios.OpenCredentials(path)
 	if err != nil {
-		return nil, usageError("", "--users: %v", err)
+		return nil, bench.Faultf(bench.Usage, "", "--users: %v", err)
 	}
 	defer file.Close()
 	var list []broker.User
@@ -49,22 +50,22 @@ func (a *app) readUsers(path string) (*broker.Users, error) {
 			break
 		}
 		if err == nil && !(row.HasUser && row.HasPassword) {
-			return nil, usageError("", "--users %s: its first row must name the columns user and password", path)
+			return nil, bench.Faultf(bench.Usage, "", "--users %s: its first row must name the columns user and password", path)
 		}
 		if err != nil {
-			return nil, usageError("", "--users: %v", err)
+			return nil, bench.Faultf(bench.Usage, "", "--users: %v", err)
 		}
 		list = append(list, broker.User{Name: row.User, Password: row.Password})
 	}
 	if list == nil {
-		return nil, usageError("add a row for each user below user,password", "--users %s: has no users: nobody could connect", path)
+		return nil, bench.Faultf(bench.Usage, "add a row for each user below user,password", "--users %s: has no users: nobody could connect", path)
 	}
 	if len(list) >= manyUsers {
 		a.warn("deriving the keys of %s: up to a millisecond of CPU time each", plural(len(list), "user"))
 	}
 	users, err := broker.NewUsers(list)
 	if err != nil {
-		return nil, usageError("", "--users %s: %v", path, err)
+		return nil, bench.Faultf(bench.Usage, "", "--users %s: %v", path, err)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
 		a.warn("warning: everybody can read the file of users %s", path)

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/internal/calibrate"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
@@ -63,27 +63,27 @@ func (a *app) calibratePeerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: peerCommand, Hidden: true, Args: noArgs, Short: "Serve what calibrate measures against",
 		RunE: func(c *cobra.Command, _ []string) error {
-			raiseNoFile()
+			bench.RaiseNoFile()
 			return calibrate.ServePeer(c.Context(), a.Stdin, a.Stdout)
 		},
 	}
 }
 
 func (a *app) calibrate(c *cobra.Command, args []string) error {
-	var bad faults
+	var bad bench.Faults
 	s := flagSettings(c, calibrateFlags)
 	s.settle("transport", []string{"tls"}, &bad)
 	outs := reportFormats.parse(s, &bad)
-	env := machine()
+	env := bench.Machine()
 	o := calibrateOptions(c, s, env, &bad)
-	bad = append(bad, asFaults(o.Check(), exitUsage)...)
-	o.LoadAverage = loadAverage()
+	bad = append(bad, bench.AsFaults(o.Check(), bench.Usage)...)
+	o.LoadAverage = bench.LoadAverage()
 	exe, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	if len(bad) > 0 {
-		return bad.inOrder()
+		return bad.InOrder()
 	}
 	o.Peer = func() *exec.Cmd { return exec.Command(exe, peerCommand) }
 	r := &result.Report{
@@ -113,19 +113,19 @@ func (a *app) calibrate(c *cobra.Command, args []string) error {
 		a.saveCalibration(r, len(o.Settings) > 0)
 	}
 	bad = outs.finish(a.Stdout, func(w io.Writer, format string) error { return report.Write(w, format, r) })
-	return append(bad, calibrateVerdict(r.Calibration, s["strict"].on())...).inOrder().err()
+	return append(bad, calibrateVerdict(r.Calibration, s["strict"].on())...).InOrder().Err()
 }
 
 // calibrateError is why there is no result.
 func calibrateError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fault{exitInterrupted, "interrupted: a calibration in part is none", ""}
+		return bench.Faultf(bench.Interrupted, "", "interrupted: a calibration in part is none")
 	}
-	return fault{exitInternal, "calibrate: " + err.Error(), ""}
+	return bench.Faultf(bench.Internal, "", "calibrate: %v", err)
 }
 
 // calibrateOptions are the sizes: default, or quick.
-func calibrateOptions(c *cobra.Command, s settings, env result.Environment, bad *faults) calibrate.Options {
+func calibrateOptions(c *cobra.Command, s settings, env result.Environment, bad *bench.Faults) calibrate.Options {
 	o := calibrate.Options{RunID: runID(readSeed(s, bad)), Rounds: 5, Time: 100 * time.Millisecond, Messages: 200_000, Connects: 400, Idle: 2000, Full: s["full"].on(), Many: 10_000}
 	if s["quick"].on() {
 		o.Rounds, o.Time, o.Connects, o.Idle = 3, 25*time.Millisecond, 100, 500
@@ -133,7 +133,7 @@ func calibrateOptions(c *cobra.Command, s settings, env result.Environment, bad 
 	if one, ok := s["rounds"]; ok {
 		n, err := strconv.Atoi(one.value())
 		if err != nil || n < 1 || n > 1000 {
-			bad.usage("", "%s %s: rounds are a whole number from 1 to 1000", one.place, one.value())
+			bad.Usage("", "%s %s: rounds are a whole number from 1 to 1000", one.place, one.value())
 		}
 		o.Rounds = n
 	}
@@ -161,16 +161,6 @@ const (
 	progressWidth = 79
 )
 
-// loadAverage is that of the last minute, nil where it is not known.
-func loadAverage() *float64 {
-	first, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
-	v, err := strconv.ParseFloat(first, 64)
-	if err != nil {
-		return nil
-	}
-	return &v
-}
-
 // calibrateProgress tells what is measured, at most once a second where nobody
 // watches a terminal.
 func (a *app) calibrateProgress() func(string) {
@@ -187,13 +177,13 @@ func (a *app) calibrateProgress() func(string) {
 }
 
 // calibrateVerdict is what a calibration is faulted for.
-func calibrateVerdict(c *result.Calibration, strict bool) (bad faults) {
+func calibrateVerdict(c *result.Calibration, strict bool) (bad bench.Faults) {
 	for _, w := range c.Wrong() {
-		bad = append(bad, fault{exitInternal, fmt.Sprintf("known answer: %s: expected %s, seen %s", w.Name, w.Expected, w.Seen),
-			"on a busy machine try again; else this is a fault of mqttload: please report it"})
+		bad.Add(bench.Internal, "on a busy machine try again; else this is a fault of mqttload: please report it",
+			"known answer: %s: expected %s, seen %s", w.Name, w.Expected, w.Seen)
 	}
 	if n := c.Count(result.FigureMisses); strict && n > 0 {
-		bad = append(bad, fault{exitGate, fmt.Sprintf("%s missed", plural(n, "goal")), "the table names them"})
+		bad.Add(bench.Gate, "the table names them", "%s missed", plural(n, "goal"))
 	}
 	return bad
 }

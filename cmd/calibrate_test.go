@@ -22,8 +22,8 @@ func TestCalibrateVerdict(t *testing.T) {
 		{"both", result.Calibration{Figures: missed, Answers: wrong}, true, exitGate},
 	} {
 		code := exitOK
-		if bad := calibrateVerdict(&c.cal, c.strict).inOrder(); len(bad) > 0 {
-			code = bad[0].code
+		if bad := calibrateVerdict(&c.cal, c.strict).InOrder(); len(bad) > 0 {
+			code = exitCodes[bad[0].Class]
 		}
 		if code != c.want {
 			t.Errorf("%s: exit code %d, want %d", c.name, code, c.want)

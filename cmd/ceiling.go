@@ -1,11 +1,10 @@
 package cmd
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -40,25 +39,9 @@ func (a *app) saveCalibration(r *result.Report, part bool) {
 	}
 }
 
-// addCeilings puts into r how near its rows come to what the tool reaches here,
-// where a calibration of this machine and version is at hand.
+// addCeilings puts into r how near its rows come to what the tool reaches here.
 func (a *app) addCeilings(r *result.Report, quiet bool) {
-	path := a.calibrationPath()
-	if path == "" {
-		return
+	if err := bench.AddCeilings(a.calibrationPath(), r); err != nil && !quiet {
+		a.warn("note: no ceilings are shown: %v; mqttload calibrate measures them anew", err)
 	}
-	cal, err := result.Read(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err == nil {
-		err = result.CheckCalibration(cal, r)
-	}
-	if err != nil {
-		if !quiet {
-			a.warn("note: no ceilings are shown: %v; mqttload calibrate measures them anew", err)
-		}
-		return
-	}
-	result.AddCeilings(cal, r)
 }

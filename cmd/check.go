@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/internal/preflight"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/result"
@@ -68,19 +69,19 @@ func (a *app) check(c *cobra.Command, args []string) error {
 	s, bad := a.gather(c, checkFlags)
 	render, ok := map[string]func(checked) string{"console": checked.console, "json": checked.json}[cmp.Or(s["format"].value(), "console")]
 	if !ok {
-		bad.usage("", "%s %s: the formats of check are console and json", s["format"].place, printable(s["format"].value()))
+		bad.Usage("", "%s %s: the formats of check are console and json", s["format"].place, printable(s["format"].value()))
 	}
 	seed := readSeed(s, &bad)
 	sc := openScenario(args, &bad)
 	if sc == nil {
-		return bad.err()
+		return bad.Err()
 	}
 	a.override(sc, s, &bad)
 	cases, err := sc.Cases()
 	if err != nil {
-		return append(bad, asFaults(err, exitUsage)...)
+		return append(bad, bench.AsFaults(err, bench.Usage)...)
 	}
-	bad = append(bad, aim(cases)...)
+	bad = append(bad, bench.Aim(cases)...)
 	if len(bad) > 0 {
 		return bad
 	}
@@ -89,56 +90,57 @@ func (a *app) check(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	out := checked{checkSchema, exitOf(list.Lines), list}
+	class := classOf(list.Lines)
+	out := checked{checkSchema, exitCodes[class], list}
 	if _, err := io.WriteString(a.Stdout, render(out)); err != nil {
 		return stdoutError(err)
 	}
-	if out.ExitCode != exitOK {
-		return fault{code: out.ExitCode} // its words are on the list
+	if class != 0 {
+		return bench.Fault{Class: class} // its words are on the list
 	}
 	return nil
 }
 
 // preflight checks this host, and where it will do the broker.
 func (a *app) preflight(ctx context.Context, cases []scenarios.Case, runID string) (preflight.Checklist, error) {
-	inside := embedded(cases)
-	lines := thisHost().Check(cases, descriptors(cases, inside))
-	if exitOf(lines) != exitOK {
+	inside := bench.Embedded(cases)
+	lines := bench.ThisHost().Check(cases, bench.Descriptors(cases, inside))
+	if classOf(lines) != 0 {
 		return preflight.Checklist{Lines: lines, Cells: preflight.NoCells(cases, "this host cannot run them")}, nil
 	}
 	ctx, stop := a.interruptible(ctx, func() {})
 	defer stop()
 	if inside {
-		b, err := startEmbedded(cases)
+		b, err := bench.StartEmbedded(cases)
 		if err != nil {
-			return preflight.Checklist{}, fault{exitInternal, err.Error(), ""}
+			return preflight.Checklist{}, bench.Faultf(bench.Internal, "", "%v", err)
 		}
 		defer b.Close()
 	}
 	list := preflight.Brokers(ctx, cases, preflight.Options{RunID: runID})
 	if context.Cause(ctx) == errInterrupted {
-		return list, fault{exitInterrupted, "interrupted", ""}
+		return list, bench.Faultf(bench.Interrupted, "", "interrupted")
 	}
 	list.Lines = slices.Concat(lines, list.Lines)
 	return list, nil
 }
 
-// exitOf is the exit code of a list of checks.
-func exitOf(lines []preflight.Line) int {
-	codes := map[preflight.Cause]int{
-		preflight.Here: exitUsage, preflight.Unreachable: exitUnreachable,
-		preflight.Incomplete: exitIncomplete, preflight.Delivery: exitDelivery,
+// classOf is what the failed lines of a list of checks amount to; 0 where none failed.
+func classOf(lines []preflight.Line) bench.Class {
+	classes := map[preflight.Cause]bench.Class{
+		preflight.Here: bench.Usage, preflight.Unreachable: bench.Unreachable,
+		preflight.Incomplete: bench.Incomplete, preflight.Delivery: bench.Delivery,
 	}
-	var bad faults
+	var bad bench.Faults
 	for _, l := range lines {
 		if l.Status == preflight.Fail {
-			bad = append(bad, fault{code: codes[l.Cause]})
+			bad = append(bad, bench.Fault{Class: classes[l.Cause]})
 		}
 	}
 	if len(bad) == 0 {
-		return exitOK
+		return 0
 	}
-	return bad.inOrder()[0].code
+	return bad.InOrder()[0].Class
 }
 
 func (c checked) json() string {
@@ -208,7 +210,7 @@ func (r *run) preflight(ctx context.Context) (o outcome, stopped bool) {
 	}
 	first, err := r.cases[0], cells[0].Err
 	r.report.Run.Started = time.Now().UTC()
-	r.report.Target = result.Target{URL: firstURL(r.cases)}
+	r.report.Target = result.Target{URL: bench.FirstURL(r.cases)}
 	r.report.Cases = []result.Case{{ID: first.ID, Params: first.Params,
 		Errors: []result.Error{{Kind: load.Kind(err), Reason: err.Error(), Count: 1, Example: err.Error()}}}}
 	return outcome{planned: r.cases, cases: r.report.Cases, err: err}, true

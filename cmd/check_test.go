@@ -42,7 +42,7 @@ func TestExitOf(t *testing.T) {
 		{[]preflight.Line{line(preflight.Fail, preflight.Incomplete), line(preflight.Fail, preflight.Unreachable)}, 3},
 		{[]preflight.Line{line(preflight.Fail, preflight.Unreachable), line(preflight.Fail, preflight.Here)}, 2},
 	} {
-		if got := exitOf(c.lines); got != c.want {
+		if got := exitCodes[classOf(c.lines)]; got != c.want {
 			t.Errorf("%v: exit %d, want %d", c.lines, got, c.want)
 		}
 	}

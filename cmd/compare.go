@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -67,14 +68,14 @@ var errNamedPipe = errors.New("is a named pipe (FIFO), which may never be writte
 
 // compareReports compares what the arguments name and prints it.
 func (a *app) compareReports(c *cobra.Command, args []string) error {
-	var bad faults
+	var bad bench.Faults
 	s := flagSettings(c, compareFlags)
 	outs := comparisonFormats.parse(s, &bad)
 	o := compareOptions(s, "threshold", &bad)
 	base, heads := sides(s, args, &bad)
 	outs.spare(s, slices.Concat(base, slices.Concat(heads...)), &bad)
 	if len(heads) > 1 && outs.has("html") {
-		bad.usage("give one HEAD, or join the files of one side by commas", "html shows one comparison")
+		bad.Usage("give one HEAD, or join the files of one side by commas", "html shows one comparison")
 	}
 	if len(bad) > 0 {
 		return bad
@@ -85,7 +86,7 @@ func (a *app) compareReports(c *cobra.Command, args []string) error {
 	}
 	inputs := readInputs(base, &bad)
 	if len(bad) > 0 {
-		return bad.err()
+		return bad.Err()
 	}
 	return a.compareAll(all, inputs, o, outs, s["strict"].on())
 }
@@ -93,13 +94,13 @@ func (a *app) compareReports(c *cobra.Command, args []string) error {
 // compareAll compares every head with the base. What can be compared is shown,
 // even if another one cannot.
 func (a *app) compareAll(all comparisons, base []*result.Input, o result.CompareOptions, outs outputs, strict bool) error {
-	var bad faults
+	var bad bench.Faults
 	var done comparisons
 	for _, one := range all {
 		var err error
 		one.base = base
 		if one.outcome, err = result.Compare(base, one.head, o); err != nil {
-			bad = append(bad, compareFault(err))
+			bad = append(bad, bench.CompareFault(err))
 			continue
 		}
 		done = append(done, one)
@@ -110,11 +111,11 @@ func (a *app) compareAll(all comparisons, base []*result.Input, o result.Compare
 		bad = slices.Concat(bad, done.verdict(strict), failed)
 		a.tellGitHub(done.summary(), done.errorLines())
 	}
-	return bad.inOrder().err()
+	return bad.InOrder().Err()
 }
 
 // sides are the files of the base, and of each head.
-func sides(s settings, args []string, bad *faults) (base []string, heads [][]string) {
+func sides(s settings, args []string, bad *bench.Faults) (base []string, heads [][]string) {
 	base, head := splitFiles(s["base"].values...), splitFiles(s["head"].values...)
 	across := s["across"].value() != ""
 	if len(args) > 0 && len(base) == 0 {
@@ -128,15 +129,15 @@ func sides(s settings, args []string, bad *faults) (base []string, heads [][]str
 	}
 	switch {
 	case len(base) == 0:
-		bad.usage("name the base and the head: mqttload compare-reports base.json head.json", "there is nothing to compare")
+		bad.Usage("name the base and the head: mqttload compare-reports base.json head.json", "there is nothing to compare")
 	case across && len(heads) > 0:
-		bad.usage("give one file, or leave --across out", "--across compares inside one file")
+		bad.Usage("give one file, or leave --across out", "--across compares inside one file")
 	case across:
 		heads = [][]string{nil}
 	case len(heads) == 0:
-		bad.usage("name a second file, or compare inside this one with --across KEY", "there is no head to compare %s with", printable(base[0]))
+		bad.Usage("name a second file, or compare inside this one with --across KEY", "there is no head to compare %s with", printable(base[0]))
 	case len(head) > 0 && len(args) > 0:
-		bad.usage("leave one of them out", "both --head and an argument name the head")
+		bad.Usage("leave one of them out", "both --head and an argument name the head")
 	}
 	return base, heads
 }
@@ -154,12 +155,12 @@ func splitFiles(args ...string) (paths []string) {
 }
 
 // compareOptions reads the flags that a comparison has in run, too.
-func compareOptions(s settings, threshold string, bad *faults) result.CompareOptions {
+func compareOptions(s settings, threshold string, bad *bench.Faults) result.CompareOptions {
 	o := result.CompareOptions{Across: s["across"].value(), Ignore: s["ignore"].words(), Allow: s["allow"].words()}
 	if t, ok := s[threshold]; ok {
 		share, err := parsePercent(t.value())
 		if err != nil {
-			bad.usage("write a percentage above zero, such as 5%", "%s %s: %v", t.place, t.value(), err)
+			bad.Usage("write a percentage above zero, such as 5%", "%s %s: %v", t.place, t.value(), err)
 		}
 		o.Threshold = share
 	}
@@ -183,7 +184,7 @@ func parsePercent(text string) (float64, error) {
 }
 
 // readInputs reads the files of one side, and tells of all that cannot be read.
-func readInputs(paths []string, bad *faults) []*result.Input {
+func readInputs(paths []string, bad *bench.Faults) []*result.Input {
 	var list []*result.Input
 	for _, path := range paths {
 		err := endless(path)
@@ -211,36 +212,12 @@ func endless(path string) error {
 }
 
 // readFault: a report without a case can be read and not compared.
-func readFault(err error) fault {
+func readFault(err error) bench.Fault {
 	switch {
 	case errors.Is(err, result.ErrNoCells):
-		return fault{exitUnlike, err.Error(), ""}
+		return bench.Faultf(bench.Unlike, "", "%v", err)
 	case errors.Is(err, errNamedPipe):
-		return fault{exitUsage, err.Error(), "write its content to a file first, or give <(cat FIFO)"}
+		return bench.Faultf(bench.Usage, "write its content to a file first, or give <(cat FIFO)", "%v", err)
 	}
-	return fault{exitUsage, err.Error(), ""}
-}
-
-// compareFault is what keeps two runs from being compared.
-func compareFault(err error) fault {
-	var option *result.OptionError
-	var unlike *result.UnlikeError
-	switch {
-	case errors.As(err, &option) && option.Option == "files":
-		return usageError("", "%s", option.Reason)
-	case errors.As(err, &option):
-		return usageError("", "--%s: %s", option.Option, option.Reason)
-	case errors.As(err, &unlike):
-		var differences []string
-		allow := ""
-		for _, d := range unlike.Differences {
-			differences = append(differences, d.String())
-			if flag := " --allow " + d.Key; !strings.Contains(allow, flag) {
-				allow += flag
-			}
-		}
-		return fault{exitUnlike, "the runs are unlike: " + strings.Join(differences, "; "),
-			"compare runs of the same conditions, or let the differences pass:" + allow}
-	}
-	return fault{exitUnlike, err.Error(), ""}
+	return bench.Faultf(bench.Usage, "", "%v", err)
 }

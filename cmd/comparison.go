@@ -2,11 +2,11 @@ package cmd
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 )
@@ -79,62 +79,11 @@ func (list comparisons) files() (files []*result.Input) {
 	return files
 }
 
-func (list comparisons) verdict(strict bool) (bad faults) {
+func (list comparisons) verdict(strict bool) (bad bench.Faults) {
 	for _, one := range list {
-		bad = append(bad, comparisonFaults(one.outcome, strict)...)
+		bad = append(bad, bench.ComparisonFaults(one.outcome, strict)...)
 	}
 	return bad
-}
-
-// comparisonFaults are the reasons for which a comparison is no pass.
-func comparisonFaults(c *result.Comparison, strict bool) (bad faults) {
-	if len(c.Cells) == 0 {
-		bad = append(bad, fault{exitUnlike, "not one case has a counterpart: nothing was compared", "compare runs of the same cases"})
-	} else if n := len(c.Missing); n > 0 {
-		m := c.Missing[0]
-		bad = append(bad, fault{exitUnlike, fmt.Sprintf("%s without a counterpart: %s (%s)%s", plural(n, "case"), m.ID, m.Reason, andMore(n-1)),
-			"compare runs of the same cases"})
-	}
-	if n := c.Verdicts(result.Inconclusive); strict && n > 0 {
-		bad = append(bad, fault{exitUnlike, fmt.Sprintf("%d of %s inconclusive, and --strict takes that for a failure", n, casesAre(len(c.Cells))),
-			"run more iterations or launches, on a quieter machine"})
-	}
-	if n := c.Regressions(); n > 0 {
-		bad = append(bad, fault{exitRegression, fmt.Sprintf("%s in %s: %s%s", plural(n, "regression"), plural(len(c.Cells), "case"), firstRegression(c), andMore(n-1)), ""})
-	}
-	return bad
-}
-
-func casesAre(n int) string {
-	if n == 1 {
-		return "1 case is"
-	}
-	return result.FormatInt(int64(n)) + " cases are"
-}
-
-func andMore(n int) string {
-	if n < 1 {
-		return ""
-	}
-	return fmt.Sprintf(", and %s more", result.FormatInt(int64(n)))
-}
-
-// firstRegression says of the first one how much, and by what it is judged.
-func firstRegression(c *result.Comparison) string {
-	i := slices.IndexFunc(c.Cells, func(x result.CellComparison) bool { return x.Regression })
-	if i < 0 {
-		return ""
-	}
-	cell := &c.Cells[i]
-	name := cell.ID
-	if c.Across != "" {
-		name = fmt.Sprintf("%s with %s=%s", result.CaseID(cell.Params), c.Across, cell.Head.Value)
-	}
-	if cell.Verdict == result.Slower {
-		return fmt.Sprintf("%s takes %.1f %% more time per request, the limit is %.4g %%", name, 100*(*cell.Ratio-1), 100*c.Threshold)
-	}
-	worse := slices.IndexFunc(cell.Delivery, func(d result.DeliveryChange) bool { return d.Regression })
-	return name + ": " + cell.Delivery[worse].Message
 }
 
 // render shows r, and in the formats for reading also what it was compared with.

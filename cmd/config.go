@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/mqttload/mqttload/internal/bench"
 )
 
 const (
@@ -64,7 +66,7 @@ func (s settings) in(groups []flagGroup) []setting {
 // settle is for two ways to say the same: that from the stronger source
 // counts, so that --host beats a url in the configuration, and both from the
 // same source are a fault.
-func (s settings) settle(one string, others []string, bad *faults) {
+func (s settings) settle(one string, others []string, bad *bench.Faults) {
 	strongest := 0
 	for _, name := range others {
 		strongest = max(strongest, s[name].source)
@@ -77,12 +79,12 @@ func (s settings) settle(one string, others []string, bad *faults) {
 	case own < strongest:
 		delete(s, one)
 	case own > 0:
-		bad.usage("leave one of them out", "%s and --%s say the same thing twice", s[one].place, strings.Join(others, " or --"))
+		bad.Usage("leave one of them out", "%s and --%s say the same thing twice", s[one].place, strings.Join(others, " or --"))
 	}
 }
 
 // settleRates is settle for the four ways to say how fast.
-func (s settings) settleRates(bad *faults) {
+func (s settings) settleRates(bad *bench.Faults) {
 	ways := []string{"rate", "rate-per-client", "interval", "stages"}
 	strongest := 0
 	for _, name := range ways {
@@ -98,7 +100,7 @@ func (s settings) settleRates(bad *faults) {
 		}
 	}
 	if len(kept) > 1 {
-		bad.usage("keep one: --rate is the total over all publishers, --rate-per-client and --interval are for each", "%s all say how fast", strings.Join(kept, " and "))
+		bad.Usage("keep one: --rate is the total over all publishers, --rate-per-client and --interval are for each", "%s all say how fast", strings.Join(kept, " and "))
 		for _, name := range ways {
 			delete(s, name)
 		}
@@ -108,8 +110,8 @@ func (s settings) settleRates(bad *faults) {
 // gather reads flags, environment and configuration file into one set. The
 // faults of all three are returned at once; hints are about variables that
 // nobody reads.
-func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, faults) {
-	var bad faults
+func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, bench.Faults) {
+	var bad bench.Faults
 	specs := keyed(groups)
 	env := a.readEnv(specs, &bad)
 	path, found := configPath(c, env)
@@ -129,7 +131,7 @@ func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, faults) {
 		// The environment is merged over the file rather than bound, because
 		// viper knows only the environment of the whole process.
 		if err := v.MergeConfigMap(values); err != nil {
-			bad.usage("", "configuration: %v", err)
+			bad.Usage("", "configuration: %v", err)
 		}
 	}
 	got := settings{}
@@ -137,7 +139,7 @@ func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, faults) {
 		name := spec.name
 		flag := c.Flags().Lookup(name)
 		if err := v.BindPFlag(name, flag); err != nil {
-			bad.usage("", "--%s: %v", name, err)
+			bad.Usage("", "--%s: %v", name, err)
 		}
 		if !v.IsSet(name) {
 			continue
@@ -185,7 +187,7 @@ func texts(v any) []string {
 
 // readEnv picks the variables that stand for flags. An empty one counts as not
 // set, as is usual.
-func (a *app) readEnv(specs map[string]flagSpec, bad *faults) map[string]setting {
+func (a *app) readEnv(specs map[string]flagSpec, bad *bench.Faults) map[string]setting {
 	got := map[string]setting{}
 	for _, kv := range a.Environ {
 		key, value, _ := strings.Cut(kv, "=")
@@ -261,9 +263,9 @@ func names(specs map[string]flagSpec) []string {
 }
 
 // checkToggle is for switches of the tool; package scenarios checks its own.
-func checkToggle(s setting, bad *faults) {
+func checkToggle(s setting, bad *bench.Faults) {
 	if s.tool && s.kind == toggle && s.value() != "true" && s.value() != "false" {
-		bad.usage("", "%s is true or false", s.place)
+		bad.Usage("", "%s is true or false", s.place)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -24,19 +25,19 @@ type configFile struct {
 	specs map[string]flagSpec // of this command, by key
 	seen  map[string]bool
 	got   map[string]setting // by flag name
-	bad   *faults
+	bad   *bench.Faults
 }
 
 // readConfig reads a flat YAML map of long flag names. It takes scalars as
 // they are written, so that a user named 0123 stays one; viper would read a
 // number. It is as strict as a scenario file is read.
-func readConfig(path string, specs map[string]flagSpec, bad *faults) map[string]setting {
+func readConfig(path string, specs map[string]flagSpec, bad *bench.Faults) map[string]setting {
 	if path == "" {
 		return nil
 	}
 	b, err := readSmall(path)
 	if err != nil {
-		bad.usage("", "--config %s: %v", path, err)
+		bad.Usage("", "--config %s: %v", path, err)
 		return nil
 	}
 	f := &configFile{path: path, specs: specs, seen: map[string]bool{}, got: map[string]setting{}, bad: bad}
@@ -58,7 +59,7 @@ func (f *configFile) fail(line int, hint, format string, args ...any) {
 	if line > 0 {
 		place = fmt.Sprintf("%s:%d", f.path, line)
 	}
-	f.bad.usage(hint, "%s: %s", place, fmt.Sprintf(format, args...))
+	f.bad.Usage(hint, "%s: %s", place, fmt.Sprintf(format, args...))
 }
 
 // document returns the root of the only document, nil for an empty file.

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/mqttload/mqttload/scenarios"
+	"github.com/mqttload/mqttload/internal/bench"
 )
 
-// Exit codes: see precedence for which one it is where several apply.
+// Exit codes: see [bench.Faults.InOrder] for which one it is where several apply.
 const (
 	exitOK          = 0
 	exitInternal    = 1   // internal error, or a report that could not be written
@@ -26,10 +25,12 @@ const (
 	exitInterrupted = 130 // stopped by SIGINT or SIGTERM
 )
 
-// precedence is the order of what counts where several apply. Usage comes
-// first because then nothing was done; what a run showed weighs more than a file that
-// could not be written.
-var precedence = []int{exitUsage, exitInterrupted, exitUnreachable, exitIncomplete, exitDelivery, exitUnlike, exitRegression, exitGate, exitInternal}
+// exitCodes are those of the classes of faults.
+var exitCodes = map[bench.Class]int{
+	bench.Internal: exitInternal, bench.Usage: exitUsage, bench.Unreachable: exitUnreachable,
+	bench.Incomplete: exitIncomplete, bench.Delivery: exitDelivery, bench.Gate: exitGate,
+	bench.Regression: exitRegression, bench.Unlike: exitUnlike, bench.Interrupted: exitInterrupted,
+}
 
 const exitCodesHelp = `Exit codes:
   0    ok
@@ -50,90 +51,25 @@ const exitCodesHelp = `Exit codes:
 
 var errInterrupted = errors.New("interrupted")
 
-// fault is one thing that went wrong: its exit code, one line of cause, and
-// one of remedy, which may be empty.
-type fault struct {
-	code      int
-	msg, hint string
-}
-
-func (f fault) Error() string { return f.msg }
-
-// faults are all faults found at once; the first one's code counts.
-type faults []fault
-
-func (f faults) Error() string {
-	var lines []string
-	for _, one := range f {
-		lines = append(lines, one.msg)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// inOrder is f with what takes precedence first.
-func (f faults) inOrder() faults {
-	return slices.SortedStableFunc(slices.Values(f), func(a, b fault) int {
-		return slices.Index(precedence, a.code) - slices.Index(precedence, b.code)
-	})
-}
-
-// err is f as an error, nil when there is none.
-func (f faults) err() error {
-	if len(f) == 0 {
-		return nil
-	}
-	return f
-}
-
-// usage adds a fault of the command line or the configuration.
-func (f *faults) usage(hint, format string, args ...any) {
-	*f = append(*f, fault{exitUsage, fmt.Sprintf(format, args...), hint})
-}
-
-func usageError(hint, format string, args ...any) fault {
-	return fault{exitUsage, fmt.Sprintf(format, args...), hint}
-}
-
 // report prints err to stderr, one line of cause and at most one of remedy per
 // fault, and returns its exit code. An error that is no fault is an internal one.
 func (a *app) report(err error) int {
-	list := asFaults(err, exitInternal)
-	seen := map[fault]bool{}
+	list := bench.AsFaults(err, bench.Internal)
+	seen := map[bench.Fault]bool{}
 	for _, f := range list {
-		if f.msg == "" || seen[f] {
+		if f.Msg == "" || seen[f] {
 			continue
 		}
 		seen[f] = true
-		a.warn("error: %s", f.msg)
-		if f.hint != "" {
-			a.warn("hint: %s", f.hint)
+		a.warn("error: %s", f.Msg)
+		if f.Hint != "" {
+			a.warn("hint: %s", f.Hint)
 		}
 	}
 	if len(list) == 0 {
 		return exitOK
 	}
-	return list[0].code
-}
-
-// asFaults takes an error apart; what is not a fault gets code.
-func asFaults(err error, code int) faults {
-	var one fault
-	var many faults
-	var file scenarios.Errors
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &many):
-		return many
-	case errors.As(err, &one):
-		return faults{one}
-	case errors.As(err, &file):
-		for _, e := range file {
-			many = append(many, fault{code, e.Error(), ""})
-		}
-		return many
-	}
-	return faults{{code, err.Error(), ""}}
+	return exitCodes[list[0].Class]
 }
 
 // warn prints one line to stderr. Control characters that came with an input
@@ -172,9 +108,9 @@ func stdoutError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.EPIPE):
-		return fault{code: exitInternal}
+		return bench.Fault{Class: bench.Internal}
 	case errors.As(err, &path):
 		err = path.Err
 	}
-	return fault{exitInternal, fmt.Sprintf("write standard output: %v", err), "redirect it to where there is room"}
+	return bench.Faultf(bench.Internal, "redirect it to where there is room", "write standard output: %v", err)
 }

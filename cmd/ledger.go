@@ -2,10 +2,10 @@ package cmd
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -23,25 +23,25 @@ type ledgerFile struct {
 }
 
 // ledgerOf checks --ledger; nil where it is not given.
-func ledgerOf(s settings, read []string, outs outputs, bad *faults) *ledgerFile {
+func ledgerOf(s settings, read []string, outs outputs, bad *bench.Faults) *ledgerFile {
 	one, ok := s["ledger"]
 	if !ok {
 		return nil
 	}
 	path := one.value()
 	if path == "-" {
-		bad.usage("name a file", "%s -: standard output carries the table", one.place)
+		bad.Usage("name a file", "%s -: standard output carries the table", one.place)
 	}
 	own := outputs{{format: "csv", path: path}}
 	own.check(one.place, bad)
 	for _, name := range read {
 		if own.writing(name) != "" {
-			bad.usage("write to another file", "%s %s: it would write over %s, which is read", one.place, path, name)
+			bad.Usage("write to another file", "%s %s: it would write over %s, which is read", one.place, path, name)
 		}
 	}
 	for _, o := range outs {
 		if o.path == path {
-			bad.usage("write to another file", "%s %s: the report goes there", one.place, path)
+			bad.Usage("write to another file", "%s %s: the report goes there", one.place, path)
 		}
 	}
 	return &ledgerFile{path: path}
@@ -71,7 +71,7 @@ func (l *ledgerFile) create() {
 }
 
 // finish gives the file its name.
-func (l *ledgerFile) finish() faults {
+func (l *ledgerFile) finish() bench.Faults {
 	if l == nil {
 		return nil
 	}
@@ -95,5 +95,5 @@ func (l *ledgerFile) finish() faults {
 	if l.temp != "" {
 		_ = os.Remove(l.temp)
 	}
-	return faults{{exitInternal, fmt.Sprintf("write ledger %s: %v", l.path, osCause(l.err)), "make room, or choose another file"}}
+	return bench.Faults{bench.Faultf(bench.Internal, "make room, or choose another file", "write ledger %s: %v", l.path, osCause(l.err))}
 }

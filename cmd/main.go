@@ -7,7 +7,6 @@ package cmd
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/mqttload/mqttload/internal/bench"
 )
 
 // Process is what a command sees of the process it runs in, so that all of it
@@ -78,8 +79,8 @@ func (a *app) run(ctx context.Context) (code int) {
 	defer func() {
 		// A goroutine dump says nothing to users, and may hold their password.
 		if r := recover(); r != nil {
-			code = a.report(fault{exitInternal, fmt.Sprintf("internal error: %v at %s", r, panicSite(string(debug.Stack()))),
-				"this is a fault of mqttload: please report it"})
+			code = a.report(bench.Faultf(bench.Internal, "this is a fault of mqttload: please report it",
+				"internal error: %v at %s", r, panicSite(string(debug.Stack()))))
 		}
 	}()
 	root := a.root()

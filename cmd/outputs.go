@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 )
@@ -42,13 +43,13 @@ func (known formatSet) name(s string) (string, error) {
 }
 
 // parse reads --output and --format.
-func (known formatSet) parse(s settings, bad *faults) outputs {
+func (known formatSet) parse(s settings, bad *bench.Faults) outputs {
 	var outs outputs
 	stdout := ""
 	if f, ok := s["format"]; ok {
 		name, err := known.name(f.value())
 		if err != nil {
-			bad.usage("", "%s: %v", f.place, err)
+			bad.Usage("", "%s: %v", f.place, err)
 		}
 		stdout = name
 	}
@@ -57,11 +58,11 @@ func (known formatSet) parse(s settings, bad *faults) outputs {
 		one, err := known.parseOutput(value)
 		switch {
 		case err != nil:
-			bad.usage("", "%s %s: %v", o.place, value, err)
+			bad.Usage("", "%s %s: %v", o.place, value, err)
 		case one.path != "-":
 			outs = append(outs, one)
 		case stdout != "" && one.format != "" && one.format != stdout:
-			bad.usage("", "%s %s: standard output carries one format, and it is %s already", o.place, value, stdout)
+			bad.Usage("", "%s %s: standard output carries one format, and it is %s already", o.place, value, stdout)
 		case one.format != "":
 			stdout = one.format
 		}
@@ -97,15 +98,15 @@ func (known formatSet) parseOutput(s string) (output, error) {
 }
 
 // check finds out, before hours of load, whether the files can be written.
-func (outs outputs) check(place string, bad *faults) {
+func (outs outputs) check(place string, bad *bench.Faults) {
 	seen := map[string]bool{}
 	for _, o := range outs {
 		if seen[filepath.Clean(o.path)] {
-			bad.usage("", "%s %s: given twice", place, o.path)
+			bad.Usage("", "%s %s: given twice", place, o.path)
 		}
 		seen[filepath.Clean(o.path)] = true
 		if err := writable(o.path); err != nil {
-			bad.usage("choose a file in a directory that exists and can be written to", "%s %s: %v", place, o.path, err)
+			bad.Usage("choose a file in a directory that exists and can be written to", "%s %s: %v", place, o.path, err)
 		}
 	}
 }
@@ -138,12 +139,12 @@ func writable(path string) error {
 }
 
 // spare refuses outputs that would write over a file that the command reads.
-func (outs outputs) spare(s settings, read []string, bad *faults) {
+func (outs outputs) spare(s settings, read []string, bad *bench.Faults) {
 	var told []string
 	for _, path := range read {
 		if o := outs.writing(path); o != "" && !slices.Contains(told, o) {
 			told = append(told, o)
-			bad.usage("write to another file", "%s %s: it would write over %s, which is read", s["output"].place, o, path)
+			bad.Usage("write to another file", "%s %s: it would write over %s, which is read", s["output"].place, o, path)
 		}
 	}
 }
@@ -195,8 +196,8 @@ type render func(w io.Writer, format string) error
 // finish prints the result and then writes every file, each even if another
 // one cannot be written. What cannot be put into a format is the fault of the
 // reports it was read from, if there are any.
-func (outs outputs) finish(stdout io.Writer, write render, from ...*result.Input) faults {
-	var bad faults
+func (outs outputs) finish(stdout io.Writer, write render, from ...*result.Input) bench.Faults {
+	var bad bench.Faults
 	for _, toFile := range []bool{false, true} {
 		for _, o := range outs {
 			if toFile != (o.path != "") {
@@ -204,7 +205,7 @@ func (outs outputs) finish(stdout io.Writer, write render, from ...*result.Input
 			}
 			var b bytes.Buffer
 			if err := write(&b, o.format); err != nil {
-				bad = append(bad, damageFaults(err, exitInternal, from)...)
+				bad = append(bad, damageFaults(err, bench.Internal, from)...)
 				continue
 			}
 			bad = append(bad, o.put(stdout, b.Bytes())...)
@@ -214,13 +215,13 @@ func (outs outputs) finish(stdout io.Writer, write render, from ...*result.Input
 }
 
 // put writes content to standard output or to the file.
-func (o output) put(stdout io.Writer, content []byte) faults {
+func (o output) put(stdout io.Writer, content []byte) bench.Faults {
 	if o.path == "" {
 		_, err := stdout.Write(content)
-		return asFaults(stdoutError(err), exitInternal)
+		return bench.AsFaults(stdoutError(err), bench.Internal)
 	}
 	if err := o.write(content); err != nil {
-		return faults{{exitInternal, err.Error(), "make room, or choose another file; the result stands above"}}
+		return bench.Faults{bench.Faultf(bench.Internal, "make room, or choose another file; the result stands above", "%v", err)}
 	}
 	return nil
 }

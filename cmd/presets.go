@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -93,7 +94,7 @@ Stopped with Ctrl-C it ends with exit code 0.`,
 		"  mqttload sub -h broker -t 'bench/#' -c 50 -q 1", openSub)
 }
 
-func (a *app) preset(name, short string, groups []flagGroup, long, example string, open func([]string, settings, *faults) *scenarios.Scenario) *cobra.Command {
+func (a *app) preset(name, short string, groups []flagGroup, long, example string, open func([]string, settings, *bench.Faults) *scenarios.Scenario) *cobra.Command {
 	c := &cobra.Command{Use: name + " [flags]", Short: short, Long: long, Example: example, Args: noArgs}
 	define(c, groups)
 	completeFlags(c)
@@ -108,10 +109,10 @@ func (a *app) preset(name, short string, groups []flagGroup, long, example strin
 }
 
 // presetScenario parses the scenario that a preset's flags override.
-func presetScenario(name, shape string, s settings, bad *faults) *scenarios.Scenario {
+func presetScenario(name, shape string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	spellProtocol(s)
 	sc, err := scenarios.Parse(name, []byte("load: {shape: "+shape+", warmup: 0}\n"))
-	*bad = append(*bad, asFaults(err, exitUsage)...)
+	*bad = append(*bad, bench.AsFaults(err, bench.Usage)...)
 	return sc
 }
 
@@ -148,26 +149,26 @@ func (s settings) giveDefault(name, value string) {
 }
 
 // clients is the number of them, as a text that package scenarios judges.
-func (s settings) clients(bad *faults) (string, setting) {
+func (s settings) clients(bad *bench.Faults) (string, setting) {
 	one, ok := s["clients"]
 	switch {
 	case !ok:
 		return "1", setting{source: fromFlag, place: "--clients"}
 	case one.value() == "0":
-		bad.usage("", "%s 0: there must be at least one", one.place)
+		bad.Usage("", "%s 0: there must be at least one", one.place)
 		return "1", one // so that this is the one error
 	}
 	return one.value(), one
 }
 
-func openConn(_ []string, s settings, bad *faults) *scenarios.Scenario {
+func openConn(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	n, from := s.clients(bad)
 	s.give("idle", n, from)
 	s.giveDefault("duration", scenarios.MaxDuration.String())
 	return presetScenario("conn", string(scenarios.Connect), s, bad)
 }
 
-func openPub(_ []string, s settings, bad *faults) *scenarios.Scenario {
+func openPub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	n, from := s.clients(bad)
 	if topic := s["topic"].value(); strings.Contains(topic, "%i") || strings.Contains(topic, "%c") || strings.Contains(topic, "%u") {
 		s.give("topics", n, from)
@@ -177,7 +178,7 @@ func openPub(_ []string, s settings, bad *faults) *scenarios.Scenario {
 	for _, alias := range []struct{ name, prefix string }{{"message", "text:"}, {"size", ""}} {
 		if one, ok := s[alias.name]; ok {
 			if other, twice := s["payload"]; twice {
-				bad.usage("keep one", "%s and %s both say what to send", other.place, one.place)
+				bad.Usage("keep one", "%s and %s both say what to send", other.place, one.place)
 			}
 			s.give("payload", alias.prefix+one.value(), one)
 		}
@@ -211,27 +212,27 @@ func pace(s settings) {
 	s.giveDefault("duration", scenarios.MaxDuration.String())
 }
 
-func openSub(_ []string, s settings, bad *faults) *scenarios.Scenario {
+func openSub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	n, from := s.clients(bad)
 	s.give("subscribers", n, from)
 	if one, ok := s["topic"]; ok {
 		s.give("filter", one.value(), one)
 		delete(s, "topic")
 	} else {
-		bad.usage("give --topic, such as -t 'bench/#'", "sub needs a filter to subscribe to")
+		bad.Usage("give --topic, such as -t 'bench/#'", "sub needs a filter to subscribe to")
 	}
 	return presetScenario("sub", string(scenarios.Subscribe), s, bad)
 }
 
 // readCount is the number of messages after which sub ends, 0 for none.
-func readCount(s settings, bad *faults) int64 {
+func readCount(s settings, bad *bench.Faults) int64 {
 	one, ok := s["count"]
 	if !ok {
 		return 0
 	}
 	n, err := strconv.ParseInt(one.value(), 10, 64)
 	if err != nil || n < 1 {
-		bad.usage("", "%s %s: must be a whole number of messages from 1", one.place, printable(one.value()))
+		bad.Usage("", "%s %s: must be a whole number of messages from 1", one.place, printable(one.value()))
 	}
 	return n
 }

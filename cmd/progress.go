@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -193,10 +194,10 @@ func (p *progress) width() int {
 }
 
 // progressMode chooses how to show progress.
-func (a *app) progressMode(s settings, bad *faults) int {
+func (a *app) progressMode(s settings, bad *bench.Faults) int {
 	log, hasLog := s["log"]
 	if hasLog && log.value() != "bdn" {
-		bad.usage("write --log bdn", "%s %s: unknown style", log.place, strings.TrimSpace(log.value()))
+		bad.Usage("write --log bdn", "%s %s: unknown style", log.place, strings.TrimSpace(log.value()))
 	}
 	switch {
 	case s["quiet"].on():

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -34,13 +35,13 @@ func (a *app) reportCommand() *cobra.Command {
 // someFiles demands arguments.
 func someFiles(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError("see "+c.CommandPath()+" --help", "%s needs the name of a report file", c.Name())
+		return bench.Faultf(bench.Usage, "see "+c.CommandPath()+" --help", "%s needs the name of a report file", c.Name())
 	}
 	return nil
 }
 
 func (a *app) rerender(c *cobra.Command, args []string) error {
-	var bad faults
+	var bad bench.Faults
 	s := flagSettings(c, reportFlags)
 	outs := reportFormats.parse(s, &bad)
 	outs.spare(s, args, &bad)
@@ -68,9 +69,9 @@ func (a *app) rerender(c *cobra.Command, args []string) error {
 	bad = outs.finish(a.Stdout, judgement{}.render(merged), files...)
 	if len(list) > 1 {
 		// The gates were judged again, of all reports together.
-		bad = append(bad, gateFaults(merged.Gates)...)
+		bad = append(bad, bench.GateFaults(merged.Gates)...)
 	}
-	return bad.inOrder().err()
+	return bad.InOrder().Err()
 }
 
 // readReport reads a report of mqttload. Unlike for compare-reports, one without
@@ -87,22 +88,22 @@ func readReport(path string) (*result.Report, error) {
 func mergeFaults(err error, files []*result.Input) error {
 	var unlike *result.MergeError
 	if errors.As(err, &unlike) {
-		return fault{exitUnlike, err.Error(), ""}
+		return bench.Faultf(bench.Unlike, "", "%v", err)
 	}
-	return damageFaults(err, exitUnlike, files)
+	return damageFaults(err, bench.Unlike, files)
 }
 
 // damageFaults names the files with a histogram that cannot be decoded, which
 // is found out when something needs it, and failed with err. Without such a
-// file it is err itself, with code.
-func damageFaults(err error, code int, files []*result.Input) (bad faults) {
+// file it is err itself, with class.
+func damageFaults(err error, class bench.Class, files []*result.Input) (bad bench.Faults) {
 	for _, in := range files {
 		if cause := damage(in.Report); cause != nil {
-			bad.usage("see what else is wrong with it: mqttload audit "+in.Source, "%s: %v", in.Source, cause)
+			bad.Usage("see what else is wrong with it: mqttload audit "+in.Source, "%s: %v", in.Source, cause)
 		}
 	}
 	if len(bad) == 0 {
-		bad = faults{{code, err.Error(), ""}}
+		bad = bench.Faults{bench.Faultf(class, "", "%v", err)}
 	}
 	return bad
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
@@ -39,7 +40,7 @@ func (a *app) runCommand() *cobra.Command {
 	define(c, runFlags)
 	completeFlags(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := a.prepare(c, args, measuring{groups: runFlags, open: func(args []string, _ settings, bad *faults) *scenarios.Scenario { return openScenario(args, bad) }})
+		r, err := a.prepare(c, args, measuring{groups: runFlags, open: func(args []string, _ settings, bad *bench.Faults) *scenarios.Scenario { return openScenario(args, bad) }})
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func (a *app) runCommand() *cobra.Command {
 type measuring struct {
 	groups []flagGroup
 	// open returns the scenario that the settings override; it may change them.
-	open func(args []string, s settings, bad *faults) *scenarios.Scenario
+	open func(args []string, s settings, bad *bench.Faults) *scenarios.Scenario
 	// live has a line for every second, and may be told to end after so many
 	// messages; being stopped is its way to end.
 	live bool
@@ -64,7 +65,7 @@ type run struct {
 	a        *app
 	cases    []scenarios.Case
 	outs     outputs
-	judge    judge
+	judge    bench.Judge
 	mode     int // of progress
 	quiet    bool
 	strict   bool
@@ -95,12 +96,12 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	}
 	var err error
 	if r.cases, err = sc.Cases(); err != nil {
-		return nil, append(bad, asFaults(err, exitUsage)...)
+		return nil, append(bad, bench.AsFaults(err, bench.Usage)...)
 	}
 	for i := range r.cases {
 		r.cases[i].Load.Seed = seed
-		if unbounded(r.cases[i].Load) && len(r.cases) > 1 {
-			bad.usage("give --duration", "case %d of %d would never end, and the others wait for it", i+1, len(r.cases))
+		if bench.Unbounded(r.cases[i].Load) && len(r.cases) > 1 {
+			bad.Usage("give --duration", "case %d of %d would never end, and the others wait for it", i+1, len(r.cases))
 			break
 		}
 	}
@@ -108,14 +109,14 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	r.outs.spare(s, append(filesRead(args, s), sc.Files()...), &bad)
 	r.ledger = ledgerOf(s, append(filesRead(args, s), sc.Files()...), r.outs, &bad)
 	r.judge = readJudge(s, sc, r.cases, r.outs, &bad)
-	bad = append(bad, aim(r.cases)...)
-	r.embedded = embedded(r.cases)
-	env := machine()
-	for _, l := range checkHost(r.cases, r.embedded, thisHost(), &bad) {
+	bad = append(bad, bench.Aim(r.cases)...)
+	r.embedded = bench.Embedded(r.cases)
+	env := bench.Machine()
+	for _, l := range bench.CheckHost(r.cases, r.embedded, bench.ThisHost(), &bad) {
 		a.warn("warning: %s: %s", l.Message, l.Hint)
 	}
 	if !s["force"].on() {
-		checkMemory(r.cases, r.embedded, availableMemory(), &bad)
+		bench.CheckMemory(r.cases, r.embedded, bench.AvailableMemory(), &bad)
 	}
 	r.report = &result.Report{
 		Schema: result.Schema, Tool: tool(), Environment: env,
@@ -123,31 +124,31 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 		Run: result.Run{ID: runID(seed), Seed: seed, Command: commandLine(c, args, m.groups)},
 	}
 	if len(bad) == 0 {
-		bad = r.judge.check(r.report, r.cases)
+		bad = r.judge.Check(r.report, r.cases)
 	}
-	return r, bad.inOrder().err()
+	return r, bad.InOrder().Err()
 }
 
 // openScenario returns the scenario that the arguments name.
-func openScenario(args []string, bad *faults) *scenarios.Scenario {
+func openScenario(args []string, bad *bench.Faults) *scenarios.Scenario {
 	name := "default"
 	if len(args) > 0 {
 		name = args[0]
 	}
 	if strings.Contains(name, "://") {
-		bad.usage("give the broker with --url", "%s is no scenario", printable(name))
+		bad.Usage("give the broker with --url", "%s is no scenario", printable(name))
 		return nil
 	}
 	sc, err := scenarios.Open(name)
 	if err != nil {
-		*bad = append(*bad, asFaults(err, exitUsage)...)
+		*bad = append(*bad, bench.AsFaults(err, bench.Usage)...)
 		return nil
 	}
 	return sc
 }
 
 // override lets the settings override the scenario.
-func (a *app) override(sc *scenarios.Scenario, s settings, bad *faults) {
+func (a *app) override(sc *scenarios.Scenario, s settings, bad *bench.Faults) {
 	sc.LookupEnv = a.lookupEnv
 	s.settle("url", []string{"host", "port"}, bad)
 	s.settle("password", []string{"password-file"}, bad)
@@ -160,7 +161,7 @@ func (a *app) override(sc *scenarios.Scenario, s settings, bad *faults) {
 	}
 	for _, one := range s.in(runFlags) {
 		if !one.tool {
-			*bad = append(*bad, asFaults(sc.SetFrom(one.place, one.name, one.values...), exitUsage)...)
+			*bad = append(*bad, bench.AsFaults(sc.SetFrom(one.place, one.name, one.values...), bench.Usage)...)
 		}
 	}
 }
@@ -192,7 +193,7 @@ func (a *app) warnScenario(sc *scenarios.Scenario) {
 }
 
 // readSeed returns the seed: the one asked for, or a random one.
-func readSeed(s settings, bad *faults) uint64 {
+func readSeed(s settings, bad *bench.Faults) uint64 {
 	one, ok := s["seed"]
 	if !ok {
 		var b [8]byte
@@ -201,7 +202,7 @@ func readSeed(s settings, bad *faults) uint64 {
 	}
 	n, err := strconv.ParseUint(one.value(), 10, 64)
 	if err != nil {
-		bad.usage("", "%s %s: a seed is a whole number from 0 to 18446744073709551615", one.place, one.value())
+		bad.Usage("", "%s %s: a seed is a whole number from 0 to 18446744073709551615", one.place, one.value())
 	}
 	return n
 }
@@ -229,10 +230,10 @@ func (r *run) run(ctx context.Context) error {
 	})
 	defer stop()
 	if r.embedded {
-		b, err := startEmbedded(r.cases)
+		b, err := bench.StartEmbedded(r.cases)
 		if err != nil {
 			view.stop()
-			return fault{exitInternal, err.Error(), ""}
+			return bench.Faultf(bench.Internal, "", "%v", err)
 		}
 		defer b.Close()
 	}
@@ -255,7 +256,7 @@ func (r *run) finish(o outcome) error {
 	var j judgement
 	r.a.addCeilings(r.report, r.quiet)
 	if o.measured() {
-		j = r.judge.judge(r.report)
+		j = judged(r.judge, r.report)
 	}
 	bad := slices.Concat(o.verdict(), j.faults)
 	if f := r.outs.stdout(); len(j.compared) > 0 && f != "console" && f != "markdown" && !r.quiet {
@@ -268,13 +269,13 @@ func (r *run) finish(o outcome) error {
 		summary, lines = summary+"\n"+j.compared.summary(), append(lines, j.compared.errorLines()...)
 	}
 	r.a.tellGitHub(summary, lines)
-	return bad.inOrder().err()
+	return bad.InOrder().Err()
 }
 
 // announce prints what is loaded, and how, before it is.
 func (r *run) announce(ctx context.Context) {
-	r.a.warn("%s", targetLine(ctx, r.cases, r.embedded))
-	r.a.warn("%s", planLine(r.cases))
+	r.a.warn("%s", bench.TargetLine(ctx, r.cases, r.embedded))
+	r.a.warn("%s", bench.PlanLine(r.cases))
 	r.a.noteReplaced(r.outs)
 }
 
@@ -284,13 +285,13 @@ func (r *run) plan(ctx context.Context) error {
 	if r.embedded {
 		b.WriteString("target: the embedded broker on loopback\n")
 	} else {
-		fmt.Fprintln(&b, targetLine(ctx, r.cases, false))
+		fmt.Fprintln(&b, bench.TargetLine(ctx, r.cases, false))
 	}
-	fmt.Fprintln(&b, planLine(r.cases))
-	fmt.Fprintf(&b, "needs %s open files of %s\n", result.FormatInt(int64(descriptors(r.cases, r.embedded))), result.FormatInt(int64(r.report.Environment.NoFile)))
+	fmt.Fprintln(&b, bench.PlanLine(r.cases))
+	fmt.Fprintf(&b, "needs %s open files of %s\n", result.FormatInt(int64(bench.Descriptors(r.cases, r.embedded))), result.FormatInt(int64(r.report.Environment.NoFile)))
 	for i, c := range r.cases {
 		width := len(strconv.Itoa(len(r.cases)))
-		fmt.Fprintf(&b, "%*d  %s\n%*s  %s\n", width, i+1, clean(c.ID), width, "", caseLine(c, r.embedded))
+		fmt.Fprintf(&b, "%*d  %s\n%*s  %s\n", width, i+1, clean(c.ID), width, "", clean(bench.CaseLine(c, r.embedded)))
 	}
 	_, err := io.WriteString(r.a.Stdout, b.String())
 	return stdoutError(err)
@@ -300,7 +301,7 @@ func (r *run) plan(ctx context.Context) error {
 func (r *run) measure(ctx context.Context, view *progress) outcome {
 	r.report.Run.Started = time.Now().UTC()
 	r.report.Run.Status = result.StatusPartial // until it is known to be more
-	r.report.Target = result.Target{URL: firstURL(r.cases), Embedded: r.embedded}
+	r.report.Target = result.Target{URL: bench.FirstURL(r.cases), Embedded: r.embedded}
 	obs := &observer{report: r.report, outs: r.outs, view: view, done: make([]*result.Case, len(r.cases))}
 	conf := load.Config{RunID: r.report.Run.ID, Observer: obs, Embedded: r.embedded, Enough: r.limit}
 	if r.live {
@@ -310,7 +311,7 @@ func (r *run) measure(ctx context.Context, view *progress) outcome {
 		conf.Ledger = r.ledger.add
 	}
 	cases, err := load.New(conf).Run(ctx, r.cases)
-	if r.live && errors.Is(err, errInterrupted) && unbounded(r.cases[0].Load) {
+	if r.live && errors.Is(err, errInterrupted) && bench.Unbounded(r.cases[0].Load) {
 		err = nil // it ended as it was meant to
 	}
 	obs.take(cases)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -35,7 +36,7 @@ func (a *app) scenariosCommand() *cobra.Command {
 func oneScenario(c *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return usageError("see mqttload scenarios list", "show needs the name of a scenario")
+		return bench.Faultf(bench.Usage, "see mqttload scenarios list", "show needs the name of a scenario")
 	case 1:
 		return nil
 	}
@@ -62,9 +63,9 @@ func (a *app) showScenario(name string) error {
 		known = append(known, s.Name)
 	}
 	if near := nearest(name, known); near != "" {
-		return usageError("see mqttload scenarios list", "no built-in scenario %q, did you mean %q?", printable(name), near)
+		return bench.Faultf(bench.Usage, "see mqttload scenarios list", "no built-in scenario %q, did you mean %q?", printable(name), near)
 	}
-	return usageError("see mqttload scenarios list", "no built-in scenario %q", printable(name))
+	return bench.Faultf(bench.Usage, "see mqttload scenarios list", "no built-in scenario %q", printable(name))
 }
 
 func completeScenario(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mqttload/mqttload/internal/bench"
 )
 
 // flagError turns what pflag says about the command line into a usage error,
@@ -24,14 +26,14 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &unknown):
 		return unknownFlag(c, unknown, see)
 	case errors.As(err, &missing):
-		return usageError(see, "flag --%s needs a value", missing.GetFlag().Name)
+		return bench.Faultf(bench.Usage, see, "flag --%s needs a value", missing.GetFlag().Name)
 	case errors.As(err, &invalid):
 		name := invalid.GetFlag().Name
-		return usageError(fmt.Sprintf("write --%s, or --%s=false", name, name), "--%s is true or false", name)
+		return bench.Faultf(bench.Usage, fmt.Sprintf("write --%s, or --%s=false", name, name), "--%s is true or false", name)
 	case errors.As(err, &syntax):
-		return usageError(see, "a flag is written --name or --name=value")
+		return bench.Faultf(bench.Usage, see, "a flag is written --name or --name=value")
 	}
-	return usageError(see, "the command line cannot be read")
+	return bench.Faultf(bench.Usage, see, "the command line cannot be read")
 }
 
 func unknownFlag(c *cobra.Command, e *pflag.NotExistError, see string) error {
@@ -44,9 +46,9 @@ func unknownFlag(c *cobra.Command, e *pflag.NotExistError, see string) error {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	if near := nearest(name, names); near != "" {
-		return usageError(see, "unknown flag %s, did you mean --%s?", shown, near)
+		return bench.Faultf(bench.Usage, see, "unknown flag %s, did you mean --%s?", shown, near)
 	}
-	return usageError(see, "unknown flag %s", shown)
+	return bench.Faultf(bench.Usage, see, "unknown flag %s", shown)
 }
 
 func unknownCommand(c *cobra.Command, name string) error {
@@ -58,9 +60,9 @@ func unknownCommand(c *cobra.Command, name string) error {
 		}
 	}
 	if near := nearest(name, names); near != "" {
-		return usageError(see, "unknown command %q, did you mean %q?", printable(name), near)
+		return bench.Faultf(bench.Usage, see, "unknown command %q, did you mean %q?", printable(name), near)
 	}
-	return usageError(see, "unknown command %q", printable(name))
+	return bench.Faultf(bench.Usage, see, "unknown command %q", printable(name))
 }
 
 // noArgs refuses stray arguments.
@@ -79,7 +81,7 @@ func stray(c *cobra.Command, arg string) error {
 	if arg == "true" || arg == "false" {
 		hint = "a switch takes its value with an equals sign: --name=" + arg
 	}
-	return usageError(hint, "stray argument %q", printable(arg))
+	return bench.Faultf(bench.Usage, hint, "stray argument %q", printable(arg))
 }
 
 // printable is an argument as it may be repeated: a URL may hold a password.

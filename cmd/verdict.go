@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -49,18 +50,18 @@ func (o outcome) status() string {
 
 // verdict lists what is wrong with a run, in the order in which exit codes take
 // precedence.
-func (o outcome) verdict() faults {
-	var bad faults
+func (o outcome) verdict() bench.Faults {
+	var bad bench.Faults
 	if o.interrupted() {
-		bad = append(bad, fault{exitInterrupted, fmt.Sprintf("interrupted: %d of %d cases are whole", o.whole(), len(o.planned)), ""})
+		bad.Add(bench.Interrupted, "", "interrupted: %d of %d cases are whole", o.whole(), len(o.planned))
 	}
 	switch {
 	case o.unreachable():
-		return append(bad, o.causes(exitUnreachable)...)
+		return append(bad, o.causes(bench.Unreachable)...)
 	case !o.interrupted():
 		missing := o.incomplete()
 		if o.err != nil || len(missing) > 0 {
-			bad = append(bad, o.causes(exitIncomplete)...)
+			bad = append(bad, o.causes(bench.Incomplete)...)
 		}
 		bad = append(bad, missing...)
 		bad = append(bad, o.slow()...)
@@ -89,7 +90,7 @@ func (o outcome) whole() (n int) {
 
 // causes aggregates the errors of all cases: a broker that refuses 18 cases is
 // one fault.
-func (o outcome) causes(code int) faults {
+func (o outcome) causes(class bench.Class) bench.Faults {
 	type key struct{ kind, reason string }
 	type sum struct {
 		count, cases int64
@@ -111,17 +112,17 @@ func (o outcome) causes(code int) faults {
 			sums[k].cases++
 		}
 	}
-	var bad faults
+	var bad bench.Faults
 	for _, k := range order {
 		s := sums[k]
 		msg := s.example
 		if s.count > 1 {
 			msg = fmt.Sprintf("%s (%s times, in %s)", msg, result.FormatInt(s.count), plural(int(s.cases), "case"))
 		}
-		bad = append(bad, fault{code, msg, remedy(k.kind, s.example)})
+		bad.Add(class, remedy(k.kind, s.example), "%s", msg)
 	}
 	if len(bad) == 0 && o.err != nil {
-		bad = append(bad, fault{code, o.err.Error(), ""})
+		bad.Add(class, "", "%v", o.err)
 	}
 	return bad
 }
@@ -175,7 +176,7 @@ func remedy(kind, text string) string {
 
 // incomplete finds clients that did not connect or were lost, and messages that
 // were not sent. In an interrupted run that is what was asked for.
-func (o outcome) incomplete() faults {
+func (o outcome) incomplete() bench.Faults {
 	var lost, back, planned, connected, unsent, scheduled, nacked, sent int64
 	for _, c := range o.cases {
 		lost += c.Clients.Lost
@@ -187,7 +188,7 @@ func (o outcome) incomplete() faults {
 		nacked += c.Delivery.Nacked
 		sent += c.Delivery.Sent
 	}
-	var bad faults
+	var bad bench.Faults
 	for _, one := range []struct {
 		n, of        int64
 		what, remedy string
@@ -198,8 +199,7 @@ func (o outcome) incomplete() faults {
 		{unsent, scheduled, o.unsentWhat(), o.unsentRemedy(lost)},
 	} {
 		if one.n > 0 {
-			msg := fmt.Sprintf("%s of %s %s (%s)", result.FormatInt(one.n), result.FormatInt(one.of), one.what, result.Percent(one.n, one.of))
-			bad = append(bad, fault{exitIncomplete, msg, one.remedy})
+			bad.Add(bench.Incomplete, one.remedy, "%s of %s %s (%s)", result.FormatInt(one.n), result.FormatInt(one.of), one.what, result.Percent(one.n, one.of))
 		}
 	}
 	return bad
@@ -236,7 +236,7 @@ func cameBack(n int64) string {
 }
 
 // slow finds open loops that did not send at their rate, where that matters.
-func (o outcome) slow() faults {
+func (o outcome) slow() bench.Faults {
 	var missed []result.Case
 	for _, c := range o.cases {
 		if o.strict && !c.RateKept() {
@@ -251,15 +251,15 @@ func (o outcome) slow() faults {
 	if a := first.Offered.Achieved; a != nil {
 		achieved = result.FormatFloat(*a, 0)
 	}
-	return faults{{exitIncomplete, fmt.Sprintf("the rate was not kept in %s: %s of %s %s, first in %s", plural(len(missed), "case"),
-		achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), rate, first.ID), "the row's Limit says what held it up; without --strict this is a warning"}}
+	return bench.Faults{bench.Faultf(bench.Incomplete, "the row's Limit says what held it up; without --strict this is a warning",
+		"the rate was not kept in %s: %s of %s %s, first in %s", plural(len(missed), "case"), achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), rate, first.ID)}
 }
 
 // broken finds loss at QoS 1 and 2, and duplicates at QoS 2. A broker that
 // granted less than was asked for has promised less, and is warned about; and it
 // owes nothing to who was away without a session.
-func (o outcome) broken() faults {
-	var bad faults
+func (o outcome) broken() bench.Faults {
+	var bad bench.Faults
 	for qos := byte(1); qos <= 2; qos++ {
 		var d result.Delivery
 		var example string
@@ -278,12 +278,12 @@ func (o outcome) broken() faults {
 			}
 		}
 		if d.Lost > 0 {
-			bad = append(bad, fault{exitDelivery, fmt.Sprintf("%s of %s messages were lost at QoS %d (%s), first in %s", result.FormatInt(d.Lost),
-				result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected), example), hint})
+			bad.Add(bench.Delivery, hint, "%s of %s messages were lost at QoS %d (%s), first in %s", result.FormatInt(d.Lost),
+				result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected), example)
 		}
 		if qos == 2 && d.Duplicated > 0 {
-			bad = append(bad, fault{exitDelivery, fmt.Sprintf("%s messages were delivered more than once at QoS 2, first in %s",
-				result.FormatInt(d.Duplicated), example), "QoS 2 is exactly once: this is a fault of the broker"})
+			bad.Add(bench.Delivery, "QoS 2 is exactly once: this is a fault of the broker", "%s messages were delivered more than once at QoS 2, first in %s",
+				result.FormatInt(d.Duplicated), example)
 		}
 	}
 	return bad

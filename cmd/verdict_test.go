@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -39,8 +40,8 @@ func TestLossHint(t *testing.T) {
 		c.Delivery.Lost = 1
 		spoil(&c, &plan)
 		bad := outcome{planned: []scenarios.Case{plan}, cases: []result.Case{c}}.verdict()
-		if last := bad[len(bad)-1]; last.code != exitDelivery || !strings.Contains(last.hint, want) {
-			t.Errorf("%q does not say %q", last.hint, want)
+		if last := bad[len(bad)-1]; last.Class != bench.Delivery || !strings.Contains(last.Hint, want) {
+			t.Errorf("%q does not say %q", last.Hint, want)
 		}
 	}
 }
@@ -89,8 +90,8 @@ func TestVerdict(t *testing.T) {
 			test.spoil(&o)
 			var codes []int
 			for _, f := range o.verdict() {
-				codes = append(codes, f.code)
-				if f.msg == "" {
+				codes = append(codes, exitCodes[f.Class])
+				if f.Msg == "" {
 					t.Error("a fault without words")
 				}
 			}
@@ -112,8 +113,8 @@ func TestUnsentRemedy(t *testing.T) {
 		c.Delivery.Unsent = 5
 		spoil(&c)
 		bad := outcome{cases: []result.Case{c}}.incomplete()
-		if last := bad[len(bad)-1]; !strings.Contains(last.hint, want) {
-			t.Errorf("%q does not say %q", last.hint, want)
+		if last := bad[len(bad)-1]; !strings.Contains(last.Hint, want) {
+			t.Errorf("%q does not say %q", last.Hint, want)
 		}
 	}
 }
@@ -127,9 +128,9 @@ func TestCausesAggregate(t *testing.T) {
 		o.cases = append(o.cases, c)
 	}
 	o.err = errors.New("x")
-	got := o.causes(exitIncomplete)
+	got := o.causes(bench.Incomplete)
 	want := "connect mqtt://h:1: connection refused (1,500 times, in 3 cases)"
-	if len(got) != 1 || got[0].msg != want || got[0].hint == "" {
+	if len(got) != 1 || got[0].Msg != want || got[0].Hint == "" {
 		t.Errorf("got %+v, want one fault %q with a hint", got, want)
 	}
 }

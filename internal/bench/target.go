@@ -1,4 +1,4 @@
-package cmd
+package bench
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 // tlsPort is the registered port of MQTT over TLS.
 const tlsPort = 8883
 
-// aim picks for every case those of its targets that speak its transport, and
+// Aim picks for every case those of its targets that speak its transport, and
 // reads its certificates now rather than when clients connect. Cases without a
 // target are left to the embedded broker.
-func aim(cases []scenarios.Case) faults {
-	var bad faults
+func Aim(cases []scenarios.Case) Faults {
+	var bad Faults
 	both := mixed(cases)
 	for i := range cases {
 		c := &cases[i]
@@ -43,7 +43,7 @@ func mixed(cases []scenarios.Case) bool {
 // suiting picks the targets that speak the case's transport. --tls turns
 // mqtt:// into mqtts:// and moves a port that was not written; the other way
 // round is never taken: who wrote mqtts:// does not want a password in the clear.
-func suiting(c *scenarios.Case, both bool, bad *faults) []scenarios.URL {
+func suiting(c *scenarios.Case, both bool, bad *Faults) []scenarios.URL {
 	wanted := c.Transport == scenarios.TLS
 	var list []scenarios.URL
 	for _, u := range c.Target.URLs {
@@ -64,7 +64,7 @@ func suiting(c *scenarios.Case, both bool, bad *faults) []scenarios.URL {
 		if !both {
 			hint = "leave --transport out: mqtts:// means TLS"
 		}
-		bad.usage(hint, "transport %s cannot use %s: one port speaks either plain MQTT or TLS", c.Transport, first)
+		bad.Usage(hint, "transport %s cannot use %s: one port speaks either plain MQTT or TLS", c.Transport, first)
 		return c.Target.URLs
 	}
 	return list
@@ -79,26 +79,26 @@ func overTLS(u scenarios.URL) scenarios.URL {
 }
 
 // checkTLS reads the certificates now rather than when clients connect.
-func checkTLS(c *scenarios.Case, bad *faults) {
+func checkTLS(c *scenarios.Case, bad *Faults) {
 	host := "localhost"
 	if len(c.Target.URLs) > 0 {
 		host = c.Target.URLs[0].Host
 	}
 	_, err := c.TLS.ClientConfig(host)
 	for _, one := range tlsconf.Faults(err) {
-		bad.usage("", "%v", one)
+		bad.Usage("", "%v", one)
 	}
 }
 
-// embedded reports whether any case runs against the embedded broker.
-func embedded(cases []scenarios.Case) bool {
+// Embedded reports whether any case runs against the embedded broker.
+func Embedded(cases []scenarios.Case) bool {
 	return slices.ContainsFunc(cases, func(c scenarios.Case) bool { return len(c.Target.URLs) == 0 })
 }
 
-// startEmbedded starts the embedded broker on free ports of the loopback
+// StartEmbedded starts the embedded broker on free ports of the loopback
 // address, with the listeners that the cases need, and aims them at it. Their
 // clients verify a certificate that is made for this run and thrown away.
-func startEmbedded(cases []scenarios.Case) (*broker.Broker, error) {
+func StartEmbedded(cases []scenarios.Case) (*broker.Broker, error) {
 	b := broker.New(broker.Config{})
 	listeners := map[scenarios.Transport]scenarios.URL{}
 	var bundle *tlsconf.Bundle
@@ -155,9 +155,9 @@ func listenEmbedded(b *broker.Broker, t scenarios.Transport, bundle *tlsconf.Bun
 	return u, nil
 }
 
-// targetLine names the targets with the addresses that their names resolve to,
+// TargetLine names the targets with the addresses that their names resolve to,
 // so that nobody loads a machine that was not meant.
-func targetLine(ctx context.Context, cases []scenarios.Case, embedded bool) string {
+func TargetLine(ctx context.Context, cases []scenarios.Case, embedded bool) string {
 	var parts []string
 	for _, c := range cases {
 		for _, u := range c.Target.URLs {

@@ -1,4 +1,4 @@
-package cmd
+package bench
 
 import (
 	"fmt"
@@ -67,8 +67,8 @@ func needsOf(c scenarios.Case, embedded bool) needs {
 	return n
 }
 
-// descriptors is how many files the hungriest case keeps open.
-func descriptors(cases []scenarios.Case, embedded bool) uint64 {
+// Descriptors is how many files the hungriest case keeps open.
+func Descriptors(cases []scenarios.Case, embedded bool) uint64 {
 	most := 0
 	for _, c := range cases {
 		most = max(most, needsOf(c, embedded).descriptors)
@@ -76,13 +76,13 @@ func descriptors(cases []scenarios.Case, embedded bool) uint64 {
 	return uint64(most) + spareDescriptors
 }
 
-// checkHost refuses a run that would end in "too many open files" or "cannot
+// CheckHost refuses a run that would end in "too many open files" or "cannot
 // assign requested address", and returns what is worth a warning.
-func checkHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *faults) (warnings []preflight.Line) {
-	for _, l := range h.Check(cases, descriptors(cases, embedded)) {
+func CheckHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *Faults) (warnings []preflight.Line) {
+	for _, l := range h.Check(cases, Descriptors(cases, embedded)) {
 		switch l.Status {
 		case preflight.Fail:
-			bad.usage(l.Hint, "%s", l.Message)
+			bad.Usage(l.Hint, "%s", l.Message)
 		case preflight.Warn:
 			warnings = append(warnings, l)
 		}
@@ -90,28 +90,28 @@ func checkHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *fau
 	return warnings
 }
 
-// thisHost is what this machine allows, with its limit of open files raised.
-func thisHost() preflight.Host {
+// ThisHost is what this machine allows, with its limit of open files raised.
+func ThisHost() preflight.Host {
 	h := preflight.ThisHost()
-	h.Soft, h.Hard = raiseNoFile(), hardNoFile()
+	h.Soft, h.Hard = RaiseNoFile(), hardNoFile()
 	return h
 }
 
-// checkMemory refuses a run that would end in the machine's memory being used
+// CheckMemory refuses a run that would end in the machine's memory being used
 // up: available is in bytes, 0 where it is not known.
-func checkMemory(cases []scenarios.Case, embedded bool, available float64, bad *faults) {
+func CheckMemory(cases []scenarios.Case, embedded bool, available float64, bad *Faults) {
 	for _, c := range cases {
 		if n := needsOf(c, embedded); available > 0 && n.memory > available {
-			bad.usage("ask for fewer clients, a smaller payload or a smaller --inflight; --force runs it all the same",
-				"%s needs about %s of memory, and %s are available", clean(c.ID), siBytes(n.memory), siBytes(available))
+			bad.Usage("ask for fewer clients, a smaller payload or a smaller --inflight; --force runs it all the same",
+				"%s needs about %s of memory, and %s are available", c.ID, siBytes(n.memory), siBytes(available))
 			return
 		}
 	}
 }
 
-// availableMemory is what the kernel says that programs may still take, in
+// AvailableMemory is what the kernel says that programs may still take, in
 // bytes, 0 where it does not tell.
-func availableMemory() float64 {
+func AvailableMemory() float64 {
 	b, _ := os.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {

@@ -1,19 +1,20 @@
-package cmd
+package bench
 
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/mqttload/mqttload/result"
 )
 
-// machine describes where the load generator runs. What cannot be learned stays empty.
-func machine() result.Environment {
+// Machine describes where the load generator runs. What cannot be learned stays empty.
+func Machine() result.Environment {
 	return result.Environment{
 		OS: runtime.GOOS, Arch: runtime.GOARCH,
 		Kernel: firstLine("/proc/sys/kernel/osrelease"), CPU: cpuModel(),
-		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), NoFile: raiseNoFile(),
+		Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), NoFile: RaiseNoFile(),
 	}
 }
 
@@ -35,4 +36,14 @@ func cpuModel() string {
 		}
 	}
 	return ""
+}
+
+// LoadAverage is that of the last minute, nil where it is not known.
+func LoadAverage() *float64 {
+	first, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
+	v, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return nil
+	}
+	return &v
 }

@@ -1,12 +1,12 @@
 //go:build unix
 
-package cmd
+package bench
 
 import "syscall"
 
-// raiseNoFile raises this process's limit of open files as far as it is
+// RaiseNoFile raises this process's limit of open files as far as it is
 // allowed to and returns what it then is; 0 when it is not known.
-func raiseNoFile() uint64 {
+func RaiseNoFile() uint64 {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
 		return 0

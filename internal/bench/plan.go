@@ -1,4 +1,4 @@
-package cmd
+package bench
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// planLine says what is going to happen: "18 cases x 1 launch x (3 warm-up + 15)
+// PlanLine says what is going to happen: "18 cases x 1 launch x (3 warm-up + 15)
 // iterations, 1 publisher + 1 subscriber per case, window 100, about 1m15s".
-func planLine(cases []scenarios.Case) string {
+func PlanLine(cases []scenarios.Case) string {
 	load := func(f func(scenarios.Load) int) string {
 		return span(cases, func(c scenarios.Case) int { return f(c.Load) })
 	}
@@ -23,7 +23,7 @@ func planLine(cases []scenarios.Case) string {
 		word = "launch"
 	}
 	line := fmt.Sprintf("plan: %s x %s %s x ", plural(len(cases), "case"), launches, word)
-	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return unbounded(c.Load) }) {
+	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return Unbounded(c.Load) }) {
 		line += "until it is stopped"
 	} else {
 		line += fmt.Sprintf("(%s warm-up + %s) iterations", load(func(l scenarios.Load) int { return l.Warmup }), load(func(l scenarios.Load) int { return l.Iterations }))
@@ -38,8 +38,8 @@ func planLine(cases []scenarios.Case) string {
 	return line
 }
 
-// unbounded reports whether a load ends only when it is told to.
-func unbounded(l scenarios.Load) bool {
+// Unbounded reports whether a load ends only when it is told to.
+func Unbounded(l scenarios.Load) bool {
 	return l.Duration == 0 && l.Shape == scenarios.Subscribe || caseTime(l) >= scenarios.MaxDuration
 }
 
@@ -166,7 +166,7 @@ func rate(v float64) string {
 func estimate(cases []scenarios.Case) time.Duration {
 	var sum time.Duration
 	for _, c := range cases {
-		if c.Load.Messages > 0 || unbounded(c.Load) {
+		if c.Load.Messages > 0 || Unbounded(c.Load) {
 			return 0
 		}
 		sum += time.Duration(c.Load.Launches) * caseTime(c.Load)
@@ -174,16 +174,16 @@ func estimate(cases []scenarios.Case) time.Duration {
 	return max(sum.Round(time.Second), time.Second)
 }
 
-// firstURL is the report's target until a connection tells more.
-func firstURL(cases []scenarios.Case) string {
+// FirstURL is the report's target until a connection tells more.
+func FirstURL(cases []scenarios.Case) string {
 	if i := slices.IndexFunc(cases, func(c scenarios.Case) bool { return len(c.Target.URLs) > 0 }); i >= 0 {
 		return cases[i].Target.URLs[0].String()
 	}
 	return ""
 }
 
-// caseLine is the plan of one case: who sends what, and what it needs.
-func caseLine(c scenarios.Case, embedded bool) string {
+// CaseLine is the plan of one case: who sends what, and what it needs.
+func CaseLine(c scenarios.Case, embedded bool) string {
 	n := needsOf(c, embedded)
 	line := who([]scenarios.Case{c})
 	if c.Load.PublisherClients() > 0 {
@@ -203,7 +203,14 @@ func caseLine(c scenarios.Case, embedded bool) string {
 
 func payloadSize(p scenarios.Payload) string {
 	if p.Mean() != float64(p.Max()) {
-		return fmt.Sprintf("%s (mean %s, at most %s)", clean(p.Name), siBytes(p.Mean()), siBytes(float64(p.Max())))
+		return fmt.Sprintf("%s (mean %s, at most %s)", p.Name, siBytes(p.Mean()), siBytes(float64(p.Max())))
 	}
 	return result.FormatInt(int64(p.Size)) + " B"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return result.FormatInt(int64(n)) + " " + what + "s"
 }

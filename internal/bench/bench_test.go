@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mqttload/mqttload/internal/preflight"
+	"github.com/mqttload/mqttload/scenarios"
+)
+
+func planCase(pairs, inflight int) scenarios.Case {
+	return scenarios.Case{Load: scenarios.Load{
+		Shape: scenarios.Pairs, Pairs: pairs, Topics: pairs, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 1,
+		Inflight: inflight, MinTime: 250 * time.Millisecond,
+		Launches: 1, Warmup: 3, Iterations: 15, OperationsPerMessage: 1,
+	}}
+}
+
+func TestPlanLine(t *testing.T) {
+	var cases []scenarios.Case
+	for range 18 {
+		cases = append(cases, planCase(1, 100))
+	}
+	tests := []struct {
+		name  string
+		cases []scenarios.Case
+		want  string
+	}{
+		{"default", cases, "plan: 18 cases x 1 launch x (3 warm-up + 15) iterations, 1 publisher + 1 subscriber per case, window 100, about 1m13s"},
+		{"axes", []scenarios.Case{planCase(1, 10), planCase(1000, 2000)},
+			"plan: 2 cases x 1 launch x (3 warm-up + 15) iterations, 1-1,000 publishers + 1-1,000 subscribers per case, window 10-2,000, about 8s"},
+	}
+	loop := planCase(2, 5)
+	loop.Load.Shape, loop.Load.Messages, loop.Load.Launches = scenarios.Loopback, 1000, 10
+	tests = append(tests, struct {
+		name  string
+		cases []scenarios.Case
+		want  string
+	}{"loopback", []scenarios.Case{loop}, "plan: 1 case x 10 launches x (3 warm-up + 15) iterations, 2 clients publishing and subscribing per case, window 5"})
+	for stages, want := range map[*scenarios.Stage]string{
+		{Duration: time.Minute, From: 10, To: 10}: "2 clients x 5 msg/s = 10 msg/s offered, publishing and subscribing",
+		{Duration: time.Second, From: 0, To: 10}:  "2 clients with a total of 0 to 10 msg/s in 1s, publishing and subscribing",
+	} {
+		loop.Load.Stages = []scenarios.Stage{*stages}
+		if got := who([]scenarios.Case{loop}); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	}
+	for _, test := range tests {
+		if got := PlanLine(test.cases); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
+// TestDescriptors: a connection to the embedded broker has both ends here.
+func TestDescriptors(t *testing.T) {
+	cases := []scenarios.Case{planCase(10, 1), planCase(500, 1)}
+	if got := Descriptors(cases, false); got != 1000+spareDescriptors {
+		t.Errorf("descriptors %d", got)
+	}
+	if got := Descriptors(cases, true); got != 2000+spareDescriptors {
+		t.Errorf("descriptors with the embedded broker %d", got)
+	}
+	var bad Faults
+	CheckHost(cases, true, preflight.Host{Soft: 2000 + spareDescriptors}, &bad)
+	CheckHost(cases, true, preflight.Host{}, &bad)
+	if len(bad) != 0 {
+		t.Errorf("enough is not enough: %v", bad)
+	}
+	CheckHost(cases, true, preflight.Host{Soft: 1024, Hard: 4096}, &bad)
+	if len(bad) != 1 || bad[0].Class != Usage || !strings.Contains(bad[0].Msg, "need ~2,064 descriptors, limit 1,024 (hard 4,096)") {
+		t.Errorf("got %v", bad)
+	}
+}
+
+func TestSIBytes(t *testing.T) {
+	for v, want := range map[float64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9_949: "9.9 kB", 99_900: "100 kB", 999_499: "999 kB", 999_999: "1.0 MB", 2e12: "2.0 TB"} {
+		if got := siBytes(v); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+}
+
+// TestAim: which targets a case uses, by transport.
+func TestAim(t *testing.T) {
+	url := func(s string) scenarios.URL {
+		u, err := scenarios.ParseURL(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	axis := func(tr scenarios.Transport, urls ...string) scenarios.Case {
+		c := scenarios.Case{Transport: tr}
+		for _, u := range urls {
+			c.Target.URLs = append(c.Target.URLs, url(u))
+		}
+		return c
+	}
+	tests := []struct {
+		name  string
+		cases []scenarios.Case
+		want  string // transport and targets of each case; "" for a fault
+	}{
+		{"plain", []scenarios.Case{axis(scenarios.TCP, "h")}, "tcp mqtt://h:1883"},
+		{"mqtts", []scenarios.Case{axis(scenarios.TLS, "mqtts://h")}, "tls mqtts://h:8883"},
+		{"two that take turns", []scenarios.Case{axis(scenarios.TCP, "h", "h:2")}, "tcp mqtt://h:1883 mqtt://h:2"},
+		{"--tls moves the default port", []scenarios.Case{axis(scenarios.TLS, "mqtt://h")}, "tls mqtts://h:8883"},
+		{"--tls keeps a port", []scenarios.Case{axis(scenarios.TLS, "mqtt://h:1884")}, "tls mqtts://h:1884"},
+		{"both with default ports", []scenarios.Case{axis(scenarios.TCP, "h"), axis(scenarios.TLS, "h")}, "tcp mqtt://h:1883; tls mqtts://h:8883"},
+		{"both with a target each", []scenarios.Case{axis(scenarios.TCP, "mqtt://h:1", "mqtts://h:2"), axis(scenarios.TLS, "mqtt://h:1", "mqtts://h:2")},
+			"tcp mqtt://h:1; tls mqtts://h:2"},
+		{"both with one port", []scenarios.Case{axis(scenarios.TCP, "mqtt://h:1"), axis(scenarios.TLS, "mqtt://h:1")}, ""},
+		{"mqtts is not taken for plain", []scenarios.Case{axis(scenarios.TCP, "mqtts://h"), axis(scenarios.TLS, "mqtts://h")}, ""},
+		{"tcp to mqtts with a port", []scenarios.Case{axis(scenarios.TCP, "mqtts://h:1")}, ""},
+		{"embedded", []scenarios.Case{axis(scenarios.TLS)}, "tls"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			bad := Aim(test.cases)
+			var parts []string
+			for _, c := range test.cases {
+				s := string(c.Transport)
+				for _, u := range c.Target.URLs {
+					s += " " + u.String()
+				}
+				parts = append(parts, s)
+			}
+			if got := strings.Join(parts, "; "); test.want != "" && (len(bad) > 0 || got != test.want) {
+				t.Errorf("got %s, %v; want %s", got, bad, test.want)
+			}
+			if test.want == "" && (len(bad) == 0 || bad[0].Hint == "" || bad[0].Class != Usage) {
+				t.Errorf("got %v, want a fault with a hint", bad)
+			}
+		})
+	}
+}

@@ -1,0 +1,9 @@
+//go:build !unix
+
+package bench
+
+// RaiseNoFile returns 0: there is no such limit, or it is not known.
+func RaiseNoFile() uint64 { return 0 }
+
+// hardNoFile returns 0 likewise.
+func hardNoFile() uint64 { return 0 }
