@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/mqttload/mqttload/internal/racing"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -12,6 +13,10 @@ import (
 // of this test, no allocation and a small part of a system call.
 func TestNoAllocation(t *testing.T) {
 	const n = 100_000
+	limit := 0.01 // allocations per message
+	if racing.Enabled {
+		limit = 0.05 // the race detector makes sync.Pool forget one item of four
+	}
 	for _, v := range []packet.Version{packet.V311, packet.V5} {
 		for qos := range byte(3) {
 			t.Run(fmt.Sprintf("protocol=%s/qos=%d", v, qos), func(t *testing.T) {
@@ -23,7 +28,7 @@ func TestNoAllocation(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				f.run(t, n, 1000)
 				runtime.ReadMemStats(&after)
-				if per := float64(after.Mallocs-before.Mallocs) / n; per >= allocationLimit {
+				if per := float64(after.Mallocs-before.Mallocs) / n; per >= limit {
 					t.Errorf("%.4f allocations per message", per)
 				}
 				if per := float64(b.Stats().Writes-writes) / n; per >= 0.05 {

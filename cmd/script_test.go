@@ -23,6 +23,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mqttload/mqttload/internal/racing"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	if raceEnabled {
+	if racing.Enabled {
 		t.Cleanup(func() {
 			if dir, err := plainProgram(); err == nil {
 				_ = os.RemoveAll(dir)
@@ -48,7 +49,7 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			e.Setenv("TABLES", data)
-			if raceEnabled {
+			if racing.Enabled {
 				bin, err := plainProgram()
 				if err != nil {
 					return err

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/mqttload/mqttload/internal/racing"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/scenarios"
@@ -13,7 +14,7 @@ import (
 // that packet ids wrap several times, and leaves no memory behind.
 func TestManyExactlyOnce(t *testing.T) {
 	messages := int64(500_000)
-	if raceEnabled {
+	if racing.Enabled {
 		messages = 140_000 // still twice around the packet ids
 	}
 	for _, v := range []packet.Version{packet.V311, packet.V5} {

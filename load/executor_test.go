@@ -11,12 +11,16 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/internal/racing"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 	"github.com/mqttload/mqttload/tlsconf"
 )
+
+// messages is how many most of the known answers are about.
+const messages = 60_000 / racing.Slowdown
 
 // testCase is a small case; change what matters.
 func testCase(qos byte, payload int, v packet.Version) scenarios.Case {
@@ -70,7 +74,7 @@ func check(t testing.TB, r *result.Case, want int64) {
 // a stamp, in both shapes.
 func TestMatrix(t *testing.T) {
 	per := int64(1000)
-	if raceEnabled {
+	if racing.Enabled {
 		per = 100
 	}
 	for _, shape := range []scenarios.Shape{scenarios.Pairs, scenarios.Loopback} {
@@ -115,7 +119,7 @@ func TestTLSCell(t *testing.T) {
 	c := testCase(1, 8192, packet.V311)
 	c.Transport, c.TLS = scenarios.TLS, bundle.ClientOptions()
 	c.Load.Iterations = 100
-	if raceEnabled {
+	if racing.Enabled {
 		c.Load.Iterations = 10
 	}
 	cases := []scenarios.Case{c}

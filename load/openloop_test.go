@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/internal/mqtttest"
+	"github.com/mqttload/mqttload/internal/racing"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -24,7 +25,7 @@ const minute = messages * time.Millisecond
 // fullSize skips under the race detector what scripts/test runs without it.
 func fullSize(t *testing.T, smaller string) {
 	t.Helper()
-	if raceEnabled {
+	if racing.Enabled {
 		t.Skipf("60,000 messages are too many for the race detector: %s is as this", smaller)
 	}
 }
@@ -289,7 +290,7 @@ func TestOverload(t *testing.T) {
 		near(t, "achieved", *r.Summary.MessagesPerSec, 1000, 1e-3)
 		near(t, "offered", r.Offered.MessagesPerSec, 2000, 1e-9)
 		share := "(50.08 %), 59,901"
-		if raceEnabled {
+		if racing.Enabled {
 			share = "%), 5,901"
 		}
 		if r.RateKept() || r.Bottleneck.Kind != "broker" || len(r.Warnings) != 1 || r.Warnings[0].Code != "rate-not-kept" ||

@@ -14,6 +14,7 @@ import (
 	"github.com/mqttload/mqttload/broker"
 	"github.com/mqttload/mqttload/internal/mqtttest"
 	"github.com/mqttload/mqttload/internal/pace"
+	"github.com/mqttload/mqttload/internal/racing"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -118,7 +119,7 @@ func hangingUp(nth int, away time.Duration) *outage {
 // and KAT-24, half of them).
 func TestCutAndBack(t *testing.T) {
 	n := int64(30_000)
-	if raceEnabled {
+	if racing.Enabled {
 		n = 6_000
 	}
 	for qos := byte(0); qos <= 2; qos++ {

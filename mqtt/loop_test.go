@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mqttload/mqttload/internal/racing"
 	"github.com/mqttload/mqttload/internal/wire"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
@@ -238,7 +239,7 @@ func TestNoAllocations(t *testing.T) {
 		for qos := byte(0); qos <= 2; qos++ {
 			t.Run(fmt.Sprintf("version=%s/qos=%d", v, qos), func(t *testing.T) {
 				n := 200_000
-				if raceEnabled {
+				if racing.Enabled {
 					n = 20_000
 				}
 				f, stop := startFlood(t, &echo{v: v, echoes: true}, qos, 10, 1000)

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/mqttload/mqttload/internal/racing"
 )
 
 // TestManyElements: files below MaxFileSize that would unfold to gigabytes are
@@ -79,7 +81,7 @@ func TestElementsCounted(t *testing.T) {
 			t.Errorf("%s: %d elements, want %d", text, s.elements, want)
 		}
 	}
-	if raceDetector {
+	if racing.Enabled {
 		return // a day of one goroutine takes 17 s there and shows no race
 	}
 	r := &Report{Cases: []Case{{ID: "a=1", Params: []Param{{"a", "1"}}}}}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mqttload/mqttload/internal/racing"
 )
 
 func readAny(t *testing.T, path string) *Input {
@@ -151,7 +153,7 @@ func TestFalseAlarms(t *testing.T) {
 // drawn is how many pairs to draw: the race detector makes arithmetic ten times
 // as slow and has nothing to find in it.
 func drawn(n int) int {
-	if raceDetector {
+	if racing.Enabled {
 		return n / 10
 	}
 	return n

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/internal/calibrate"
+	"github.com/mqttload/mqttload/internal/racing"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -45,7 +46,7 @@ func options() calibrate.Options {
 func TestRun(t *testing.T) {
 	r := &result.Report{Schema: result.Schema, Run: result.Run{ID: "test", Status: result.StatusComplete}}
 	o, payloads, levels := options(), 3, 3
-	if raceEnabled {
+	if racing.Enabled {
 		payloads, levels = 1, 1
 		o.Settings = []calibrate.Setting{{Place: "", Key: "payload", Values: []string{"10"}}, {Place: "", Key: "qos", Values: []string{"0"}}}
 	}

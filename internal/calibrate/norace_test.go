@@ -1,5 +1,0 @@
-//go:build !race
-
-package calibrate_test
-
-const raceEnabled = false
