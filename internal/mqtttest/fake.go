@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/internal/wire"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
@@ -49,7 +50,7 @@ type Fake struct {
 	subs    []*fakeSub
 	counts  map[string]int
 	arrived map[string]int
-	queue   queue
+	queue   pace.Queue
 }
 
 // fakeSub is one subscription: of one client, or of the members of a group.
@@ -221,7 +222,7 @@ func (c *fakeConn) publish(frame packet.Frame) bool {
 	c.f.mu.Lock()
 	n := count(&c.f.arrived, topic)
 	c.f.mu.Unlock()
-	c.f.queue.add(c.f.When(n, &p, now), func() { c.take(nth, p) })
+	c.f.queue.Add(c.f.When(n, &p, now), func() { c.take(nth, p) })
 	return true
 }
 
