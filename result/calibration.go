@@ -1,6 +1,10 @@
 package result
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mqttload/mqttload/result/stats"
+)
 
 // Calibration is what `calibrate` has found beside its cases: the tool's cost
 // against the least that the same bytes cost here, and whether it knows known
@@ -62,7 +66,7 @@ func SpreadOf(xs []float64) *Spread {
 		return nil
 	}
 	sorted := slices.Sorted(slices.Values(xs))
-	return &Spread{Median: Quantile(sorted, 0.5), Min: sorted[0], Max: sorted[len(sorted)-1]}
+	return &Spread{Median: stats.Quantile(sorted, 0.5), Min: sorted[0], Max: sorted[len(sorted)-1]}
 }
 
 // Ratios divides a by b element by element, as far as both go; elements whose

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 // DefaultThreshold and DefaultAlpha are what CompareOptions of zero mean.
@@ -98,7 +100,7 @@ type comparer struct {
 	o           CompareOptions
 	acrossKey   string
 	acrossValue string
-	ranks       rankTables
+	ranks       stats.RankTests
 	out         *Comparison
 }
 
@@ -207,25 +209,25 @@ func over(a, b *float64) *float64 {
 }
 
 func (c *comparer) rankTest(cell *CellComparison, base, head []float64) {
-	t := c.ranks.mannWhitney(base, head)
+	t := c.ranks.MannWhitney(base, head)
 	cell.Test, cell.P = MethodMannWhitney, &t.P
-	cell.setRatio(c.ranks.ratio(base, head, 1-c.o.Alpha))
-	s := c.ranks.shift(base, head, 1-c.o.Alpha)
+	cell.setRatio(c.ranks.Ratio(base, head, 1-c.o.Alpha))
+	s := c.ranks.HodgesLehmann(base, head, 1-c.o.Alpha)
 	cell.ShiftNS, cell.ShiftLowNS, cell.ShiftHighNS = &s.Estimate, finite(s.Low), finite(s.High)
 	cell.leastP = t.LeastP
 }
 
-func (c *comparer) welch(cell *CellComparison, base, head Moments) {
+func (c *comparer) welch(cell *CellComparison, base, head stats.Moments) {
 	cell.Test = MethodWelch
-	if t, ok := Welch(base, head); ok {
+	if t, ok := stats.Welch(base, head); ok {
 		cell.P = &t.P
 	}
 	if base.Mean > 0 && head.Mean > 0 {
-		cell.setRatio(meanRatio(base, head, 1-c.o.Alpha))
+		cell.setRatio(stats.MeanRatio(base, head, 1-c.o.Alpha))
 	}
 }
 
-func (cell *CellComparison) setRatio(i Interval) {
+func (cell *CellComparison) setRatio(i stats.Interval) {
 	cell.Ratio, cell.RatioHigh = &i.Estimate, finite(i.High)
 	if i.Low > 0 {
 		cell.RatioLow = &i.Low

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/internal/racing"
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 func readAny(t *testing.T, path string) *Input {
@@ -303,11 +304,11 @@ func TestPool(t *testing.T) {
 	xs, ys := []float64{1, 2, 3, 7}, []float64{4, 9, 11}
 	s := side{}
 	for _, part := range [][]float64{xs, ys} {
-		s.parts = append(s.parts, Moments{len(part), Mean(part), *StdDev(part)})
+		s.parts = append(s.parts, stats.Moments{N: len(part), Mean: stats.Mean(part), StdDev: *stats.StdDev(part)})
 	}
 	all := slices.Concat(xs, ys)
-	near(t, "pooled mean", s.moments().Mean, Mean(all), 1e-12)
-	near(t, "pooled stddev", s.moments().StdDev, *StdDev(all), 1e-12)
+	near(t, "pooled mean", s.moments().Mean, stats.Mean(all), 1e-12)
+	near(t, "pooled stddev", s.moments().StdDev, *stats.StdDev(all), 1e-12)
 }
 
 func TestAcross(t *testing.T) {

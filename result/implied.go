@@ -3,6 +3,8 @@ package result
 import (
 	"math"
 	"sort"
+
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 // maxImpliedN bounds the search: beyond, Error over StdDev changes by less than
@@ -53,7 +55,7 @@ func nBelow(r float64) int {
 
 // marginPerDeviation is Error over StdDev of n values.
 func marginPerDeviation(n int) float64 {
-	if e := MarginOfError(1, n); e != nil {
+	if e := stats.MarginOfError(1, n); e != nil {
 		return *e
 	}
 	return math.Inf(1)

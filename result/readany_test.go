@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 const bdnJSON = `{"Title":"Bench-20240529-101112","HostEnvironmentInfo":{"BenchmarkDotNetVersion":"0.13.12","OsVersion":"Windows 11","ProcessorName":"i7","LogicalCoreCount":16,"Architecture":"X64"},
@@ -152,7 +154,7 @@ func TestReadOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := readAny(t, path)
-	if c := in.Cells[0]; in.Format != FormatReport || in.Report == nil || len(c.Samples) != 100 || c.Stalled == nil || *c.Summary.MeanNS != Mean(c.Samples) {
+	if c := in.Cells[0]; in.Format != FormatReport || in.Report == nil || len(c.Samples) != 100 || c.Stalled == nil || *c.Summary.MeanNS != stats.Mean(c.Samples) {
 		t.Errorf("%s, %d samples, stalled %v", in.Format, len(c.Samples), c.Stalled)
 	}
 	// As a shell of Windows writes it.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 // benchNamespace is the name under which this program writes its own cases; it
@@ -139,11 +141,11 @@ func summaryOf(samples []float64) Summary {
 		return s
 	}
 	xs := slices.Sorted(slices.Values(samples))
-	mean, median := Mean(xs), Quantile(xs, 0.5)
+	mean, median := stats.Mean(xs), stats.Quantile(xs, 0.5)
 	rate := 1e9 / mean
 	s.MeanNS, s.MedianNS, s.MinNS, s.MaxNS, s.ReqPerSec = &mean, &median, &xs[0], &xs[len(xs)-1], &rate
-	if s.StdDevNS = StdDev(xs); s.StdDevNS != nil {
-		s.ErrorNS = MarginOfError(*s.StdDevNS, len(xs))
+	if s.StdDevNS = stats.StdDev(xs); s.StdDevNS != nil {
+		s.ErrorNS = stats.MarginOfError(*s.StdDevNS, len(xs))
 	}
 	return s
 }
@@ -153,7 +155,7 @@ func (c *Cell) markStall() {
 	if c.IterationNS == nil || len(c.Samples) == 0 {
 		return
 	}
-	operations := max(1, math.Round(*c.IterationNS/Mean(c.Samples)))
+	operations := max(1, math.Round(*c.IterationNS/stats.Mean(c.Samples)))
 	var its []Iteration
 	for i, x := range c.Samples {
 		it := Iteration{Stage: StageActual, Launch: 1, Index: i + 1, Operations: int64(operations), ElapsedNS: int64(x * operations)}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 // side is one cell with the inputs of a side pooled.
@@ -15,8 +17,8 @@ type side struct {
 	sources  []string
 	samples  []float64
 	launches int
-	medians  []float64 // of each launch's samples
-	parts    []Moments // of inputs without samples
+	medians  []float64       // of each launch's samples
+	parts    []stats.Moments // of inputs without samples
 	printed  []Summary
 	latency  []Latency
 	delivery *Delivery
@@ -153,7 +155,7 @@ func launchMedians(cell *Cell) []float64 {
 	var out []float64
 	for _, xs := range by {
 		slices.Sort(xs)
-		out = append(out, Quantile(xs, 0.5))
+		out = append(out, stats.Quantile(xs, 0.5))
 	}
 	return out
 }
@@ -169,8 +171,8 @@ func (c *Clients) add(o *Clients) {
 }
 
 // cellMoments are those of a summary.
-func cellMoments(cell *Cell) Moments {
-	m := Moments{N: cell.Summary.N, Mean: *cell.Summary.MeanNS}
+func cellMoments(cell *Cell) stats.Moments {
+	m := stats.Moments{N: cell.Summary.N, Mean: *cell.Summary.MeanNS}
 	if cell.Summary.StdDevNS != nil {
 		m.StdDev = *cell.Summary.StdDevNS
 	} else {
@@ -183,11 +185,11 @@ func cellMoments(cell *Cell) Moments {
 func (s *side) measured() bool { return len(s.samples) > 0 || len(s.parts) > 0 }
 
 // moments pools samples and summaries exactly: sums and squares add.
-func (s *side) moments() Moments {
+func (s *side) moments() stats.Moments {
 	parts := slices.Clone(s.parts)
 	if len(s.samples) > 0 {
-		m := Moments{N: len(s.samples), Mean: Mean(s.samples)}
-		if sd := StdDev(s.samples); sd != nil {
+		m := stats.Moments{N: len(s.samples), Mean: stats.Mean(s.samples)}
+		if sd := stats.StdDev(s.samples); sd != nil {
 			m.StdDev = *sd
 		}
 		parts = append(parts, m)
@@ -201,22 +203,22 @@ func (s *side) moments() Moments {
 		sum += float64(p.N) * p.Mean
 	}
 	if n == 0 {
-		return Moments{}
+		return stats.Moments{}
 	}
 	mean := sum / float64(n)
 	for _, p := range parts {
 		d := p.Mean - mean
 		squares += float64(max(p.N-1, 0))*p.StdDev*p.StdDev + float64(p.N)*d*d
 	}
-	return Moments{N: n, Mean: mean, StdDev: sqrtOver(squares, n-1)}
+	return stats.Moments{N: n, Mean: mean, StdDev: sqrtOver(squares, n-1)}
 }
 
 func (s *side) stats() SideStats {
 	if len(s.parts) == 0 {
 		sorted := slices.Sorted(slices.Values(s.samples))
-		mean, median := Mean(sorted), Quantile(sorted, 0.5)
+		mean, median := stats.Mean(sorted), stats.Quantile(sorted, 0.5)
 		rate := 1e9 / mean
-		return SideStats{s.value, len(sorted), s.launches, &mean, StdDev(sorted), &median, &rate}
+		return SideStats{s.value, len(sorted), s.launches, &mean, stats.StdDev(sorted), &median, &rate}
 	}
 	m := s.moments()
 	st := SideStats{Value: s.value, N: m.N, Launches: s.launches, MeanNS: &m.Mean}

@@ -3,6 +3,8 @@ package result
 import (
 	"fmt"
 	"slices"
+
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 // judge adjusts the P values of all cells for their number and gives verdicts.
@@ -14,7 +16,7 @@ func (c *comparer) judge() {
 			ps, at = append(ps, *cell.P), append(at, i)
 		}
 	}
-	for k, p := range Holm(ps) {
+	for k, p := range stats.Holm(ps) {
 		cell := &c.out.Cells[at[k]]
 		cell.PHolm, cell.Significant = &p, p < c.o.Alpha
 		if c.out.SmallestP == nil || *cell.P < *c.out.SmallestP {
@@ -82,7 +84,7 @@ func (c *comparer) launchesOverlap(base, head []float64) bool {
 		return false
 	}
 	if min(len(base), len(head)) >= launchesForTest {
-		return MannWhitney(base, head).P >= c.o.Alpha
+		return stats.MannWhitney(base, head).P >= c.o.Alpha
 	}
 	return slices.Max(base) >= slices.Min(head) && slices.Max(head) >= slices.Min(base)
 }

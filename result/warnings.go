@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 // Codes of the warnings that Analyze gives. They are stable: users filter by them.
@@ -146,7 +148,7 @@ func isStall(it Iteration, x float64, sorted []float64) bool {
 	if len(sorted) < outlierMinSamples {
 		return false
 	}
-	f := TukeyFences(sorted)
+	f := stats.TukeyFences(sorted)
 	excess := (x - f.Median) * float64(it.Operations)
 	return x > f.Upper && x >= stallFactor*f.Median && excess >= stallExcessNS
 }
@@ -158,14 +160,14 @@ func stallMessage(found []Iteration, others, all []float64, n int) string {
 	if len(others) == 0 || len(others) == len(all) {
 		return m
 	}
-	return m + fmt.Sprintf("; the mean is %s, without it %s", FormatNS(Mean(all)), FormatNS(Mean(others)))
+	return m + fmt.Sprintf("; the mean is %s, without it %s", FormatNS(stats.Mean(all)), FormatNS(stats.Mean(others)))
 }
 
 func outliers(sorted []float64) []Warning {
 	if len(sorted) < outlierMinSamples {
 		return nil
 	}
-	low, _, high := Outliers(sorted)
+	low, _, high := stats.Outliers(sorted)
 	n := len(low) + len(high)
 	if n == 0 {
 		return nil
@@ -193,17 +195,17 @@ func listNS(xs []float64) string {
 }
 
 func multimodal(sorted []float64) []Warning {
-	if len(sorted) < MValueMinSamples {
+	if len(sorted) < stats.MValueMinSamples {
 		return nil
 	}
-	m := MValue(sorted)
+	m := stats.MValue(sorted)
 	var kind string
 	switch {
-	case m > MValueMultimodal:
+	case m > stats.MValueMultimodal:
 		kind = "is multimodal"
-	case m > MValueBimodal:
+	case m > stats.MValueBimodal:
 		kind = "is bimodal"
-	case m > MValueSeveralModes:
+	case m > stats.MValueSeveralModes:
 		kind = "may have several modes"
 	default:
 		return nil

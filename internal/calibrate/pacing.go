@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/internal/pace"
-	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/result/stats"
 )
 
 // pacing is how well a rate was kept over the rounds: lateness in ns, and by how
@@ -69,7 +69,7 @@ func (k *pacing) round(w *pace.Waiter, d time.Duration) {
 		}
 	}
 	slices.Sort(late)
-	k.p50 = append(k.p50, result.Quantile(late, 0.5))
-	k.p99 = append(k.p99, result.Quantile(late, 0.99))
+	k.p50 = append(k.p50, stats.Quantile(late, 0.5))
+	k.p99 = append(k.p99, stats.Quantile(late, 0.99))
 	k.missed = append(k.missed, float64(total-kept)/float64(total))
 }

@@ -1,15 +1,15 @@
-package result
+package stats
 
 import "math"
 
-// normalDF is where Student's t is so close to the normal distribution that two
-// terms of its expansion are exact to float64.
+// normalDF is the number of degrees of freedom from which two terms of the
+// expansion of Student's t around the normal distribution are exact to float64.
 const normalDF = 1e5
 
 // StudentTQuantile is the quantile p (0 < p < 1) of Student's t distribution
-// with df > 0 degrees of freedom, accurate to about 1e-12 relative; NaN outside
-// of that domain. It inverts the tail probability, which the continued fraction
-// of the incomplete beta function gives without cancellation.
+// with df > 0 degrees of freedom, with a relative error of about 1e-12. It is NaN
+// outside of that domain. It inverts StudentTTail, whose continued fraction does
+// not suffer from cancellation.
 func StudentTQuantile(p, df float64) float64 {
 	switch {
 	case !(p > 0 && p < 1) || !(df > 0):
@@ -46,23 +46,24 @@ func upperQuantile(q, df float64) float64 {
 	return (lo + hi) / 2
 }
 
-// nearNormal is the Cornish-Fisher expansion of the quantile, Abramowitz and
-// Stegun 26.7.5; the next term is below 1e-14 for df >= normalDF.
+// nearNormal is the Cornish-Fisher expansion of the quantile: Abramowitz and
+// Stegun, Handbook of Mathematical Functions, 26.7.5. The next term is below 1e-14
+// for df >= normalDF.
 func nearNormal(q, df float64) float64 {
 	z := math.Sqrt2 * math.Erfcinv(2*q)
 	z3, z5 := z*z*z, z*z*z*z*z
 	return z + (z3+z)/(4*df) + (5*z5+16*z3+3*z)/(96*df*df)
 }
 
-// StudentTTail is the probability that a t distributed value with df degrees of
-// freedom exceeds t >= 0: half of I(df/(df+t^2); df/2, 1/2).
+// StudentTTail is the probability that a value from Student's t distribution with
+// df degrees of freedom exceeds t >= 0: half of I(df/(df+t^2); df/2, 1/2).
 func StudentTTail(t, df float64) float64 {
 	return 0.5 * regIncBeta(df/2, 0.5, df/(df+t*t), t*t/(df+t*t))
 }
 
-// regIncBeta is the regularised incomplete beta function I(x; a, b), where y is
-// 1-x, taken apart so that neither end loses digits. DLMF 8.17.22 with 8.17.4
-// where the fraction converges slowly.
+// regIncBeta is the regularised incomplete beta function I(x; a, b). The caller
+// passes y = 1-x as well, so that no digits are lost near either end. The fraction
+// is DLMF 8.17.22; where it converges slowly, 8.17.4 exchanges the two ends.
 func regIncBeta(a, b, x, y float64) float64 {
 	if x <= 0 {
 		return 0
@@ -73,7 +74,7 @@ func regIncBeta(a, b, x, y float64) float64 {
 	la, _ := math.Lgamma(a)
 	lb, _ := math.Lgamma(b)
 	lab, _ := math.Lgamma(a + b)
-	// math.Log1p keeps the digits of the side that is close to 1.
+	// Log1p keeps the digits of whichever of x and y is close to 1.
 	lx, ly := math.Log(x), math.Log(y)
 	if x > 0.5 {
 		lx = math.Log1p(-y)

@@ -1,4 +1,4 @@
-package result
+package stats
 
 import (
 	"math"
@@ -14,7 +14,7 @@ func TestMannWhitneyTables(t *testing.T) {
 	for _, tt := range []struct{ m, n, critical int }{
 		{3, 5, 0}, {4, 4, 0}, {5, 5, 2}, {5, 10, 8}, {7, 9, 12}, {8, 8, 13}, {10, 10, 23}, {12, 18, 61}, {15, 15, 64}, {20, 20, 127},
 	} {
-		d := new(rankTables).distribution(tt.m, tt.n)
+		d := new(RankTests).distribution(tt.m, tt.n)
 		at, next := twoTails(d, tt.critical), twoTails(d, tt.critical+1)
 		if at > 0.05 || next <= 0.05 {
 			t.Errorf("%d and %d values: P(U=%d) = %.4f and P(U=%d) = %.4f are not on both sides of 0.05",
@@ -38,7 +38,7 @@ func TestMannWhitneyKnown(t *testing.T) {
 		t.Errorf("U = %g, exact %t, want 35 exactly", r.U, r.Exact)
 	}
 	near(t, "P", r.P, 2*0.1272, 1e-4)
-	near(t, "shift", HodgesLehmann(y, x, 0.95).Estimate, 0.305, 1e-9)
+	near(t, "shift", new(RankTests).HodgesLehmann(y, x, 0.95).Estimate, 0.305, 1e-9)
 }
 
 // enumerated is the two-sided P by looking at every way to choose the y.
@@ -104,7 +104,7 @@ func TestMannWhitneyProperties(t *testing.T) {
 		a, b := MannWhitney(x, y), MannWhitney(y, x)
 		near(t, "P of exchanged sides", a.P, b.P, 1e-12)
 		near(t, "U of both sides", a.U+b.U, float64(n*n), 1e-9)
-		if a.Exact != (n <= ExactRankLimit) {
+		if a.Exact != (n <= ExactLimit) {
 			t.Errorf("n=%d: exact is %t", n, a.Exact)
 		}
 		if self := MannWhitney(tied, tied); self.P != 1 {
@@ -138,7 +138,7 @@ func TestShiftIntervalIsTheTest(t *testing.T) {
 			}
 			return z
 		}
-		s := HodgesLehmann(x, y, 0.95)
+		s := new(RankTests).HodgesLehmann(x, y, 0.95)
 		const step = 1e-9
 		if p := MannWhitney(x, shifted(s.Low+step)).P; p <= 0.05 {
 			t.Errorf("just inside of %+v P is %g", s, p)
@@ -153,7 +153,7 @@ func TestShiftIntervalIsTheTest(t *testing.T) {
 			t.Errorf("the estimate is not in its interval: %+v", s)
 		}
 	}
-	if s := HodgesLehmann([]float64{1, 2}, []float64{3, 4}, 0.95); !math.IsInf(s.Low, -1) || !math.IsInf(s.High, 1) || s.Estimate != 2 {
+	if s := new(RankTests).HodgesLehmann([]float64{1, 2}, []float64{3, 4}, 0.95); !math.IsInf(s.Low, -1) || !math.IsInf(s.High, 1) || s.Estimate != 2 {
 		t.Errorf("two values a side give %+v, want 2 without ends", s)
 	}
 }
@@ -167,7 +167,7 @@ func TestShiftOfMany(t *testing.T) {
 	for i := range y {
 		y[i] = 101 + rng.NormFloat64()
 	}
-	s := HodgesLehmann(x, y, 0.95)
+	s := new(RankTests).HodgesLehmann(x, y, 0.95)
 	near(t, "shift", s.Estimate, 1, 0.1)
 	if s.High-s.Low < 0.05 || s.High-s.Low > 0.2 || s.Low > 1 || s.High < 1 {
 		t.Errorf("interval %+v, want about 0.09 wide around 1", s)

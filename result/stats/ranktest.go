@@ -1,4 +1,4 @@
-package result
+package stats
 
 import (
 	"math"
@@ -6,34 +6,32 @@ import (
 	"sort"
 )
 
-// ExactRankLimit is the largest sample on either side for which Mann-Whitney's
-// distribution is computed exactly; above, the normal approximation is good to
-// more digits than anybody reads.
-const ExactRankLimit = 50
+// ExactLimit is the largest sample for which the Mann-Whitney distribution is
+// computed exactly. Beyond it the normal approximation is good to more digits than
+// anybody reads.
+const ExactLimit = 50
 
-// RankTest is the outcome of the two-sided Mann-Whitney U test.
+// RankTest is the result of a two-sided Mann-Whitney U test.
 type RankTest struct {
-	U     float64 // pairs in which y exceeds x, equal ones as a half
-	P     float64 // twice the smaller tail, at most 1
-	Exact bool    // not the normal approximation
-	// LeastP is the smallest P that samples of these sizes can give.
+	U     float64 // number of pairs with y > x; a pair of equal values counts as a half
+	P     float64 // two-sided: twice the smaller tail, at most 1
+	Exact bool    // false: P is the normal approximation
+	// LeastP is the smallest P that two samples of these sizes can have.
 	LeastP float64
 }
 
-// MannWhitney tests whether y tends to be larger or smaller than x; neither may
-// be empty. Up to ExactRankLimit values a side the distribution is exact, given
-// the ties that there are; above, it is the normal approximation with
-// corrections for ties and continuity. Mann and Whitney, On a Test of Whether one
-// of Two Random Variables is Stochastically Larger than the Other, 1947.
-func MannWhitney(x, y []float64) RankTest { return new(rankTables).mannWhitney(x, y) }
+// MannWhitney is RankTests.MannWhitney for a single test.
+func MannWhitney(x, y []float64) RankTest { return new(RankTests).MannWhitney(x, y) }
 
-// rankTables keeps distributions without ties by the sizes of the samples: the
-// cells of a table mostly share theirs.
-type rankTables struct{ bySizes map[[2]int][]float64 }
+// RankTests runs rank tests. It keeps the distributions that it has computed, by
+// the sizes of the samples, because most cells of a table share them. The zero
+// value is ready to use, by one goroutine at a time.
+type RankTests struct{ bySizes map[[2]int][]float64 }
 
-// distribution is P(U = u) for u = 0..m*n of samples of m and n without ties, by
-// Mann and Whitney's recurrence. All terms are positive: no digit is lost.
-func (t *rankTables) distribution(m, n int) []float64 {
+// distribution is P(U = u) for u = 0..m*n of samples of m and n values without
+// ties, by Mann and Whitney's recurrence. It only adds positive terms, so no digits
+// are lost.
+func (t *RankTests) distribution(m, n int) []float64 {
 	if d, ok := t.bySizes[[2]int{m, n}]; ok {
 		return d
 	}
@@ -46,12 +44,12 @@ func (t *rankTables) distribution(m, n int) []float64 {
 		row[0] = []float64{1}
 		for j := 1; j <= n; j++ {
 			p := make([]float64, i*j+1)
-			last, beside := float64(i)/float64(i+j), float64(j)/float64(i+j)
-			for u, v := range row[j] { // i-1, j: the largest is of the first sample
-				p[u+j] += last * v
+			first, second := float64(i)/float64(i+j), float64(j)/float64(i+j)
+			for u, v := range row[j] { // i-1, j: the largest value is in the first sample
+				p[u+j] += first * v
 			}
-			for u, v := range row[j-1] { // i, j-1
-				p[u] += beside * v
+			for u, v := range row[j-1] { // i, j-1: it is in the second
+				p[u] += second * v
 			}
 			row[j] = p
 		}
@@ -63,7 +61,12 @@ func (t *rankTables) distribution(m, n int) []float64 {
 	return row[n]
 }
 
-func (t *rankTables) mannWhitney(x, y []float64) RankTest {
+// MannWhitney tests whether values of y tend to be larger or smaller than values
+// of x. Neither may be empty. Up to ExactLimit values a side P is exact, with or
+// without ties; beyond, it is the normal approximation with corrections for ties
+// and continuity. Mann and Whitney, On a Test of Whether one of Two Random Variables
+// is Stochastically Larger than the Other, 1947.
+func (t *RankTests) MannWhitney(x, y []float64) RankTest {
 	m, n := len(x), len(y)
 	ranks, ties := doubledRanks(x, y)
 	sum := 0
@@ -72,7 +75,7 @@ func (t *rankTables) mannWhitney(x, y []float64) RankTest {
 	}
 	test := RankTest{U: float64(sum)/2 - float64(n)*float64(n+1)/2}
 	test.LeastP = min(1, 2/binomial(m+n, n))
-	if m > ExactRankLimit || n > ExactRankLimit {
+	if m > ExactLimit || n > ExactLimit {
 		test.P = normalRankP(test.U, m, n, ties)
 		return test
 	}
@@ -85,8 +88,8 @@ func (t *rankTables) mannWhitney(x, y []float64) RankTest {
 	return test
 }
 
-// doubledRanks returns twice the midranks of x and then y, which are whole
-// numbers, and the sizes of the groups of equal values.
+// doubledRanks returns twice the midranks of the values of x, then of y, and the
+// sizes of the groups of equal values. Doubled midranks are whole numbers.
 func doubledRanks(x, y []float64) (ranks []int, ties []int) {
 	all := slices.Concat(x, y)
 	order := make([]int, len(all))
@@ -125,8 +128,8 @@ func twoTails(p []float64, u int) float64 {
 	return min(1, 2*min(low, high))
 }
 
-// tiedP is the exact two-sided P of the sum of n of the doubled ranks, all
-// choices being equally likely: the count of choices by their size and sum.
+// tiedP is the exact two-sided P of the sum of n of the doubled ranks if every
+// choice of n is equally likely. It counts the choices by their size and sum.
 func tiedP(ranks []int, n, sum int) float64 {
 	sorted := slices.Sorted(slices.Values(ranks))
 	top := 0
@@ -162,7 +165,7 @@ func binomial(n, k int) float64 {
 	return b
 }
 
-// normalRankP is the normal approximation, corrected for ties and continuity.
+// normalRankP is the normal approximation of P, corrected for ties and continuity.
 func normalRankP(u float64, m, n int, ties []int) float64 {
 	sd := rankSD(m, n, ties)
 	if sd == 0 {

@@ -1,22 +1,27 @@
-package result
+package stats
 
 import (
 	"math"
 	"slices"
 )
 
-// Moments are what Welch's test needs of a sample.
+// Moments describe a sample by its size, mean and sample standard deviation: all
+// that Welch's test needs.
 type Moments struct {
 	N            int
 	Mean, StdDev float64
 }
 
-// WelchTest is the outcome of Welch's two-sided t test.
-type WelchTest struct{ T, DF, P float64 }
+// WelchTest is the result of Welch's two-sided t test.
+type WelchTest struct {
+	T  float64 // difference of the means over its standard error
+	DF float64 // degrees of freedom
+	P  float64
+}
 
-// Welch tests whether the means of a and b differ, their variances being
-// unknown and unequal. T is above 0 where b's mean is the larger. ok is false
-// where a side has fewer than two values. Welch, The Generalization of
+// Welch tests whether the means of a and b differ, without assuming that their
+// variances are equal. T is above 0 if b has the larger mean. ok is false if a
+// side has fewer than two values. Welch, The Generalization of
 // "Student's" Problem when Several Different Population Variances are Involved, 1947.
 func Welch(a, b Moments) (w WelchTest, ok bool) {
 	if a.N < 2 || b.N < 2 {
@@ -38,16 +43,16 @@ func Welch(a, b Moments) (w WelchTest, ok bool) {
 // errorSquared is the square of the standard error of the mean.
 func (m Moments) errorSquared() float64 { return m.StdDev * m.StdDev / float64(m.N) }
 
-// satterthwaite is the number of degrees of freedom of the sum of two variances
-// of means. The shares keep the squares in range.
+// satterthwaite is the number of degrees of freedom of the sum of two squared
+// standard errors. Their shares are squared, not they themselves, to stay in range.
 func satterthwaite(va, vb float64, na, nb int) float64 {
 	a, b := va/(va+vb), vb/(va+vb)
 	return 1 / (a*a/float64(na-1) + b*b/float64(nb-1))
 }
 
-// meanRatio is b's mean over a's, with its confidence interval by the delta
-// method on the logarithm. Both means are above 0.
-func meanRatio(a, b Moments, confidence float64) Interval {
+// MeanRatio is the mean of b over the mean of a, with a confidence interval (0.95
+// for 95 %) by the delta method on the logarithm. Both means must be above 0.
+func MeanRatio(a, b Moments, confidence float64) Interval {
 	r := b.Mean / a.Mean
 	if a.N < 2 || b.N < 2 {
 		return Interval{r, 0, math.Inf(1)}
@@ -61,8 +66,8 @@ func meanRatio(a, b Moments, confidence float64) Interval {
 	return Interval{r, r / width, r * width}
 }
 
-// Holm returns the P values ps adjusted for there being several: each may be
-// compared with alpha by itself, and the chance of any false discovery stays
+// Holm adjusts the P values ps, in their order, for multiple testing. Compare each
+// adjusted value with alpha: the chance of even one false discovery then stays
 // below alpha. Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
 func Holm(ps []float64) []float64 {
 	order := make([]int, len(ps))
