@@ -3,9 +3,13 @@ package load
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -16,7 +20,7 @@ type caseRun struct {
 	x       *Executor
 	index   int
 	payload []byte
-	routes  *Routes
+	routes  *dial.Routes
 	errs    errorSet
 	begun   bool
 	failed  bool
@@ -52,7 +56,7 @@ type caseRun struct {
 }
 
 func newCaseRun(x *Executor, index int, c *scenarios.Case) *caseRun {
-	return &caseRun{Case: c, x: x, index: index, payload: payloadBytes(c.Payload), routes: NewRoutes(c, x.cfg.Dial)}
+	return &caseRun{Case: c, x: x, index: index, payload: payloadBytes(c.Payload), routes: dial.NewRoutes(c, x.cfg.Dial)}
 }
 
 // launch runs one launch and reports it.
@@ -258,3 +262,25 @@ func (c *caseRun) warn(code, message, hint string) {
 
 // stamped reports whether messages carry a stamp.
 func (c *caseRun) stamped() bool { return c.Payload.Min() >= stampSize && !c.Load.VerifyOff }
+
+// referralWarning counts the connections by the way that they have taken.
+func referralWarning(ways map[string]int64) result.Warning {
+	const few = 3
+	var parts []string
+	names := slices.SortedFunc(maps.Keys(ways), func(a, b string) int {
+		if ways[a] != ways[b] {
+			return int(ways[b] - ways[a])
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names[:min(few, len(names))] {
+		parts = append(parts, fmt.Sprintf("%s from %s", result.FormatInt(ways[name]), name))
+	}
+	if n := len(names) - few; n > 0 {
+		parts = append(parts, fmt.Sprintf("and by %d other ways", n))
+	}
+	return result.Warning{
+		Code: "referred", Message: "brokers have sent connections elsewhere: " + strings.Join(parts, ", "),
+		Hint: "the numbers are of where they ended up: give that as the target to save the way",
+	}
+}

@@ -9,18 +9,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
-
-// DialFunc opens a byte stream, as (*net.Dialer).DialContext does. source is
-// the local address to connect from, or "".
-type DialFunc func(ctx context.Context, network, address, source string) (net.Conn, error)
 
 // Config is what the engine needs from outside. RunID is required.
 type Config struct {
@@ -28,7 +24,7 @@ type Config struct {
 	// characters must be allowed in a client id.
 	RunID string
 	// Dial opens connections; nil is a net.Dialer, which sets TCP_NODELAY.
-	Dial DialFunc
+	Dial dial.Func
 	// Clock returns monotonic nanoseconds; nil is the process's own clock.
 	Clock func() int64
 	// Waiter makes what paces an open loop; nil is pace.New.
@@ -123,7 +119,7 @@ func (x *Executor) Run(ctx context.Context, cases []scenarios.Case) ([]result.Ca
 			if err != nil && first == nil {
 				first = fmt.Errorf("%s: %w", c.ID, err)
 			}
-			var ce *connectError
+			var ce *dial.Error
 			if errors.As(err, &ce) && !x.told {
 				// Nobody has ever got through: the other cases would not either.
 				return collect(runs), first

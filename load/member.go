@@ -3,6 +3,7 @@ package load
 import (
 	"sync/atomic"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -13,7 +14,7 @@ import (
 type member struct {
 	session *session
 	shard   *shard
-	dialer  *Dialer
+	dialer  *dial.Dialer
 	client  atomic.Pointer[mqtt.Client] // the present connection, or the last one; nil before the first
 	scram   *mqtt.SCRAM                 // proves the password; nil where it is sent
 	link    *mqtt.Link                  // makes lost connections again; nil where they are not

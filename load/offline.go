@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -174,7 +175,7 @@ func (s *session) unheardOf() bool {
 
 // rejoin connects a subscriber whose session is kept.
 func (s *session) rejoin(ctx context.Context, i int, m *member) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout(s.Case), errConnectTimeout)
+	ctx, cancel := dial.Bound(ctx, s.Case)
 	defer cancel()
 	m.leaving.Store(false)
 	client, err := s.connect(ctx, m, s.clientConfig(i, m, m.dialer))

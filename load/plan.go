@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -21,7 +22,7 @@ func (s *session) plan() error {
 	}
 	if path := s.Clients.Credentials; path != "" {
 		var err error
-		if s.credentials, err = readCredentials(path, s.Load.Connections()); err != nil {
+		if s.credentials, err = dial.ReadCredentials(path, s.Load.Connections()); err != nil {
 			return err
 		}
 	}

@@ -2,9 +2,9 @@ package load
 
 import (
 	"context"
-	"errors"
 	"net"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/scenarios"
@@ -14,17 +14,19 @@ import (
 // before the run: it connects as that client would, with a session that ends
 // with the connection.
 type Probe struct {
-	*Dialer
+	*dial.Dialer
 	Config  mqtt.Config // but for Handler
 	session *session
 }
 
-// Probe returns a probe of target i.
-func (r *Routes) Probe(i int, runID string) *Probe {
-	s := &session{caseRun: &caseRun{Case: r.c, routes: r, x: &Executor{cfg: Config{RunID: runID}}}}
+// NewProbe returns a probe of target i of case c. open replaces the network; nil
+// is that of this process.
+func NewProbe(c *scenarios.Case, open dial.Func, i int, runID string) *Probe {
+	r := dial.NewRoutes(c, open)
+	s := &session{caseRun: &caseRun{Case: c, routes: r, x: &Executor{cfg: Config{RunID: runID}}}}
 	p := &Probe{Dialer: r.Dialer(i), session: s}
-	if path := r.c.Clients.Credentials; path != "" && p.err == nil {
-		p.err = p.assume(path)
+	if path := c.Clients.Credentials; path != "" && p.Err() == nil {
+		p.Fail(p.assume(path))
 	}
 	p.Config = s.clientConfig(0, nil, p.Dialer)
 	p.Config.Handler, p.Config.CleanStart, p.Config.Properties.SessionExpiry = nil, true, nil
@@ -33,16 +35,15 @@ func (r *Routes) Probe(i int, runID string) *Probe {
 
 // assume makes the probe the client of the first row of a credentials file.
 func (p *Probe) assume(path string) (err error) {
-	if p.session.credentials, err = readCredentials(path, 1); err != nil {
+	if p.session.credentials, err = dial.ReadCredentials(path, 1); err != nil {
 		return err
 	}
-	p.identity = &p.session.credentials[0]
-	return p.identity.identify(p.Dialer)
+	return p.Assume(&p.session.credentials[0])
 }
 
 // Bound bounds ctx by the connect timeout of the case.
 func (p *Probe) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, connectTimeout(p.routes.c), errConnectTimeout)
+	return dial.Bound(ctx, p.session.Case)
 }
 
 // Connect sends CONNECT on nc, which Dial has opened, and waits for CONNACK. As
@@ -59,15 +60,11 @@ func (p *Probe) Connect(ctx context.Context, nc net.Conn, h mqtt.Handler) (clien
 	}
 	once := func() (err error) {
 		client, err = mqtt.Connect(ctx, cfg)
-		return p.fault(err)
+		return p.Fault(err)
 	}
-	err = insist(ctx, func() error { return p.follow(once) }, func(error) {})
+	err = insist(ctx, func() error { return p.Follow(once) }, func(error) {})
 	return client, err
 }
-
-// Way says where Server References have led the probe, "" for nowhere:
-// "mqtt://a:1883 to mqtt://b:1883".
-func (p *Probe) Way() string { return p.arrived() }
 
 // Topic returns the first topic of a case.
 func (p *Probe) Topic(c *scenarios.Case) string {
@@ -95,20 +92,3 @@ func (p *Probe) Message(c *scenarios.Case) (*packet.Publish, error) {
 
 // Kind is the class under which a run counts err in its report.
 func Kind(err error) string { return kindOf(err) }
-
-// Fault says at which leg of dialling err came, "dns", "tcp" or "tls", and
-// explains it in one line.
-func (p *Probe) Fault(err error) (leg string, explained error) {
-	var dns *net.DNSError
-	var gaveUp *resolveError
-	var te *tlsError
-	switch {
-	case errors.As(err, &dns), errors.As(err, &gaveUp):
-		leg = "dns"
-	case errors.As(err, &te), isAlert(err):
-		leg = "tls"
-	default:
-		leg = "tcp"
-	}
-	return leg, p.fault(err)
-}

@@ -126,7 +126,7 @@ func TestProbeMessage(t *testing.T) {
 	c := askingCase()
 	c.Clients.UserProperties[0].Value = "%c"
 	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "localhost"}}
-	m, err := NewRoutes(c, nil).Probe(0, "r").Message(c)
+	m, err := NewProbe(c, nil, 0, "r").Message(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestProbeMessage(t *testing.T) {
 	}
 	old := *c
 	old.Protocol = packet.V311
-	if m, err = NewRoutes(c, nil).Probe(0, "r").Message(&old); err != nil || len(m.RawProperties) > 0 {
+	if m, err = NewProbe(c, nil, 0, "r").Message(&old); err != nil || len(m.RawProperties) > 0 {
 		t.Errorf("MQTT 3.1.1: %x, %v", m.RawProperties, err)
 	}
 }

@@ -65,9 +65,9 @@ func (s *session) connect(ctx context.Context, m *member, cfg mqtt.Config) (clie
 			cfg.CleanStart = true
 			err = attempt()
 		}
-		return m.dialer.fault(err)
+		return m.dialer.Fault(err)
 	}
-	err = insist(ctx, func() error { return m.dialer.follow(once) }, func(err error) {
+	err = insist(ctx, func() error { return m.dialer.Follow(once) }, func(err error) {
 		s.errs.add(kindOf(err), reasonOf(err)+": tried again", err.Error())
 	})
 	return client, err

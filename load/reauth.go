@@ -5,13 +5,14 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 )
 
 // authenticate has cfg prove its password where it would have sent it. The user
 // name stays in CONNECT: brokers know a client by it before the exchange is
 // over. What has been derived from a password once is kept over the run.
-func (s *session) authenticate(cfg *mqtt.Config, m *member, d *Dialer) {
+func (s *session) authenticate(cfg *mqtt.Config, m *member, d *dial.Dialer) {
 	if s.Clients.AuthMethod == "" {
 		return
 	}
@@ -22,7 +23,7 @@ func (s *session) authenticate(cfg *mqtt.Config, m *member, d *Dialer) {
 	if scram == nil {
 		var err error
 		if scram, err = mqtt.NewSCRAM(cfg.Username, string(cfg.Password)); err != nil {
-			d.err = err
+			d.Fail(err)
 			return
 		}
 		scram.Keys = &s.x.keys
@@ -89,7 +90,7 @@ func (r *reauth) again(m *member) {
 		return
 	}
 	r.session.again.Go(func() {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), connectTimeout(r.Case), errReauthTimeout)
+		ctx, cancel := context.WithTimeoutCause(context.Background(), dial.Timeout(r.Case), errReauthTimeout)
 		defer cancel()
 		start := time.Now()
 		err := c.Reauthenticate(ctx)

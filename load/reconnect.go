@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -81,8 +82,8 @@ func (s *session) link(ctx context.Context, m *member, cfg mqtt.Config) (*mqtt.C
 		cfg.Session = mqtt.NewSession()
 	}
 	l, err := mqtt.Open(ctx, mqtt.LinkConfig{
-		Config: cfg, Reconnect: true, ConnectTimeout: connectTimeout(s.Case), GiveUp: outageLimit,
-		Refer: m.dialer.byReference(),
+		Config: cfg, Reconnect: true, ConnectTimeout: dial.Timeout(s.Case), GiveUp: outageLimit,
+		Refer: m.dialer.ByReference(),
 	})
 	if err != nil {
 		return nil, err
@@ -214,7 +215,7 @@ func (m *member) Reconnected(r mqtt.Reconnect) {
 // next one is for another attempt.
 func (m *member) subscribeAgain(r mqtt.Reconnect) {
 	s := m.session
-	ctx, cancel := context.WithTimeoutCause(context.Background(), connectTimeout(s.Case), errConnectTimeout)
+	ctx, cancel := dial.Bound(context.Background(), s.Case)
 	defer cancel()
 	err := s.subscribe(ctx, m, r.Client)
 	var refused *mqtt.SubscribeError

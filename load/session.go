@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -29,7 +30,7 @@ type session struct {
 	shards     []*shard
 	// credentials are who the clients are, one for each; nil where they differ
 	// in nothing but numbers.
-	credentials credentials
+	credentials dial.Credentials
 	open        *openLoop   // nil in a closed loop
 	churn       *churn      // nil where clients stay
 	enough      *enough     // nil unless the listeners end by themselves
@@ -122,12 +123,11 @@ func interrupted(ctx context.Context, err error) bool {
 
 // join connects one member and subscribes it.
 func (s *session) join(ctx context.Context, i int, m *member) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout(s.Case), errConnectTimeout)
+	ctx, cancel := dial.Bound(ctx, s.Case)
 	defer cancel()
 	d := s.routes.Dialer(i)
 	if s.credentials != nil {
-		d.identity = &s.credentials[i]
-		if err := d.identity.identify(d); err != nil {
+		if err := d.Assume(&s.credentials[i]); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 	return err
 }
 
-func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
+func (s *session) clientConfig(i int, m *member, d *dial.Dialer) mqtt.Config {
 	c := &s.Clients
 	vars := s.vars(i)
 	cfg := mqtt.Config{
@@ -179,7 +179,7 @@ func (s *session) clientConfig(i int, m *member, d *Dialer) mqtt.Config {
 		cfg.HasPassword, cfg.Password = u.HasPassword, []byte(scenarios.Expand(u.Password, vars))
 	}
 	if s.credentials != nil {
-		s.credentials[i].fill(&cfg)
+		s.credentials[i].Fill(&cfg)
 	}
 	s.authenticate(&cfg, m, d)
 	if s.Load.Shape == scenarios.Offline && m != nil && m.sub != nil {
@@ -258,7 +258,7 @@ func (s *session) prepare(m *member, c *mqtt.Client) error {
 
 // learn takes what one connection has to tell into the case, and the first
 // connection of the run into the report's target.
-func (s *session) learn(c *mqtt.Client, d *Dialer) {
+func (s *session) learn(c *mqtt.Client, d *dial.Dialer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, connack := c.Timing()
@@ -275,13 +275,13 @@ func (s *session) learn(c *mqtt.Client, d *Dialer) {
 	}
 	s.window = s.granted(c)
 	s.takeAliases(c.Connack())
-	overTLS := d.conf != nil
+	overTLS := d.Secure()
 	first := !s.x.told || overTLS && !s.x.toldTLS
 	s.x.told, s.x.toldTLS = true, s.x.toldTLS || overTLS
 	if first && s.x.cfg.Observer != nil {
 		s.x.cfg.Observer.Connected(s.describe(c, d))
 	}
-	if way := d.arrived(); way != "" {
+	if way := d.Arrived(); way != "" {
 		if s.referred == nil {
 			s.referred = make(map[string]int64)
 		}
@@ -298,9 +298,9 @@ func (s *session) granted(c *mqtt.Client) int {
 	return c.Window()
 }
 
-func (s *session) describe(c *mqtt.Client, d *Dialer) result.Target {
+func (s *session) describe(c *mqtt.Client, d *dial.Dialer) result.Target {
 	p := &c.Connack().Properties
-	url, way := d.where()
+	url, way := d.Where()
 	t := result.Target{URL: url, ReferredBy: way, Embedded: s.x.cfg.Embedded, Connack: &result.Connack{
 		SessionPresent: c.Connack().SessionPresent, ReceiveMaximum: p.ReceiveMaximum, MaximumQoS: p.MaximumQoS,
 		MaximumPacketSize: p.MaximumPacketSize, ServerKeepAlive: p.ServerKeepAlive,
@@ -388,8 +388,6 @@ func (m *member) leave(ctx context.Context) {
 }
 
 var errNotTried = errors.New("not tried")
-
-var errConnectTimeout = mqtt.ErrConnectTimeout
 
 func sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {

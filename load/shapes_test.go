@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/internal/mqtttest"
 	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/load"
@@ -216,7 +217,7 @@ func TestSlowReceiverHoldsTheWindow(t *testing.T) {
 }
 
 // pipes dials b.
-func pipes(b *broker.Broker) load.DialFunc {
+func pipes(b *broker.Broker) dial.Func {
 	return func(context.Context, string, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go b.ServeConn(far)
@@ -224,9 +225,9 @@ func pipes(b *broker.Broker) load.DialFunc {
 	}
 }
 
-func run(ctx context.Context, id string, dial load.DialFunc, c scenarios.Case) (*result.Case, error) {
+func run(ctx context.Context, id string, open dial.Func, c scenarios.Case) (*result.Case, error) {
 	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
-	results, err := load.New(load.Config{RunID: id, Dial: dial, Waiter: pace.Sleeper}).Run(ctx, []scenarios.Case{c})
+	results, err := load.New(load.Config{RunID: id, Dial: open, Waiter: pace.Sleeper}).Run(ctx, []scenarios.Case{c})
 	return &results[0], err
 }
 

@@ -26,7 +26,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/broker"
-	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/scenarios"
@@ -142,7 +142,7 @@ func (r remote) client(transport string, sweeper *mqtt.Sweeper) opener {
 		addr, c.Transport, c.TLS.CAPEM = netip.MustParseAddrPort(r.secure), scenarios.TLS, r.ca
 	}
 	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: addr.Addr().String(), Port: int(addr.Port())}}
-	routes := load.NewRoutes(c, nil)
+	routes := dial.NewRoutes(c, nil)
 	return func(ctx context.Context, i int) (io.Closer, error) {
 		client, err := mqtt.Connect(ctx, mqtt.Config{
 			Dial: routes.Dialer(i).Dial, Version: packet.V5, CleanStart: true, ClientID: "c" + strconv.Itoa(i),

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -22,7 +23,7 @@ const fewDays = 14
 // probe connects as the first client would, and disconnects. The error is why
 // not even a byte stream came about.
 func (r *route) probe(ctx context.Context) error {
-	p := load.NewRoutes(r.lead(), r.Open).Probe(r.index, r.RunID)
+	p := load.NewProbe(r.lead(), r.Open, r.index, r.RunID)
 	nc, err := r.dial(ctx, p)
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (r *route) probe(ctx context.Context) error {
 		return nil
 	}
 	defer client.Close()
-	if way := p.Way(); way != "" {
+	if way := p.Arrived(); way != "" {
 		r.ok("reference", "sent from %s", way)
 	}
 	_, connack := client.Timing()
@@ -58,7 +59,7 @@ func (r *route) dial(ctx context.Context, p *load.Probe) (net.Conn, error) {
 	nc, err := p.Dial(ctx)
 	leg := ""
 	if err != nil {
-		leg, err = p.Fault(err)
+		leg, err = dial.LegOf(err), p.Fault(err)
 	}
 	if r.first {
 		r.legs(p.Legs, leg)
@@ -74,7 +75,7 @@ func (r *route) dial(ctx context.Context, p *load.Probe) (net.Conn, error) {
 }
 
 // legs reports the legs that were passed before the one that failed, if any.
-func (r *route) legs(l load.Legs, failed string) {
+func (r *route) legs(l dial.Legs, failed string) {
 	if l.DNS > 0 && failed != "dns" {
 		r.ok("dns", "resolved in %s", took(l.DNS))
 	}

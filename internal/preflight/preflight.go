@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mqttload/mqttload/load"
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -65,7 +65,7 @@ type Checklist struct {
 type Options struct {
 	RunID string
 	// Open replaces the network; nil is that of this process.
-	Open load.DialFunc
+	Open dial.Func
 	// Short leaves out the messages: it connects, and that is all.
 	Short bool
 }

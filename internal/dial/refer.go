@@ -1,14 +1,12 @@
-package load
+package dial
 
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mqttload/mqttload/mqtt"
-	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -26,9 +24,9 @@ func (e *referralError) Error() string {
 }
 func (e *referralError) Unwrap() error { return e.err }
 
-// follow calls connect, and again at the server to which its refusal refers.
+// Follow calls connect, and again at the server to which its refusal refers.
 // [MQTT5 4.11]
-func (d *Dialer) follow(connect func() error) error {
+func (d *Dialer) Follow(connect func() error) error {
 	for {
 		err := connect()
 		var refused *mqtt.RefusedError
@@ -36,7 +34,7 @@ func (d *Dialer) follow(connect func() error) error {
 			return err
 		}
 		if err := d.refer(refused.ServerReference); err != nil {
-			return d.fault(err)
+			return d.Fault(err)
 		}
 	}
 }
@@ -67,17 +65,17 @@ func (d *Dialer) refer(reference string) error {
 	return d.secure()
 }
 
-// byReference is what a link follows references by; nil follows none.
-func (d *Dialer) byReference() func(string) (mqtt.Dialer, error) {
+// ByReference is what a link follows references by; nil follows none.
+func (d *Dialer) ByReference() func(string) (mqtt.Dialer, error) {
 	if !d.routes.c.Target.FollowServerReference {
 		return nil
 	}
 	return func(reference string) (mqtt.Dialer, error) { return d.Dial, d.refer(reference) }
 }
 
-// arrived returns the way that the connection has taken, with its end, "" for
+// Arrived returns the way that the connection has taken, with its end, "" for
 // one that stands where the client was already. A later reference may lead back.
-func (d *Dialer) arrived() string {
+func (d *Dialer) Arrived() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.way == nil {
@@ -88,31 +86,9 @@ func (d *Dialer) arrived() string {
 	return way
 }
 
-// where returns the server, and who has referred the client to it.
-func (d *Dialer) where() (url string, way []string) {
+// Where returns the server, and who has referred the client to it.
+func (d *Dialer) Where() (url string, way []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.URL.String(), d.way
-}
-
-// referralWarning counts the connections by the way that they have taken.
-func referralWarning(ways map[string]int64) result.Warning {
-	const few = 3
-	var parts []string
-	names := slices.SortedFunc(maps.Keys(ways), func(a, b string) int {
-		if ways[a] != ways[b] {
-			return int(ways[b] - ways[a])
-		}
-		return strings.Compare(a, b)
-	})
-	for _, name := range names[:min(few, len(names))] {
-		parts = append(parts, fmt.Sprintf("%s from %s", result.FormatInt(ways[name]), name))
-	}
-	if n := len(names) - few; n > 0 {
-		parts = append(parts, fmt.Sprintf("and by %d other ways", n))
-	}
-	return result.Warning{
-		Code: "referred", Message: "brokers have sent connections elsewhere: " + strings.Join(parts, ", "),
-		Hint: "the numbers are of where they ended up: give that as the target to save the way",
-	}
 }

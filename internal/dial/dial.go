@@ -1,4 +1,6 @@
-package load
+// Package dial makes the connections of clients to their broker: name, address,
+// TLS, and what goes wrong with each of them.
+package dial
 
 import (
 	"context"
@@ -11,12 +13,16 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
+// Func opens a byte stream, as (*net.Dialer).DialContext does. source is the
+// local address to connect from, or "".
+type Func func(ctx context.Context, network, address, source string) (net.Conn, error)
+
 // Routes is what the connections of one case have in common: its targets and
 // source addresses, which take turns, its certificates, which are read once,
 // and its names, which are resolved once.
 type Routes struct {
 	c    *scenarios.Case
-	open DialFunc // nil: this process's network
+	open Func // nil: this process's network
 
 	mu    sync.Mutex
 	confs map[string]*tls.Config
@@ -25,7 +31,7 @@ type Routes struct {
 
 // NewRoutes returns the routes of a case. open replaces the network; nil is
 // that of this process, with TCP_NODELAY and without the kernel's keep-alive.
-func NewRoutes(c *scenarios.Case, open DialFunc) *Routes { return &Routes{c: c, open: open} }
+func NewRoutes(c *scenarios.Case, open Func) *Routes { return &Routes{c: c, open: open} }
 
 // Legs are the parts of making one connection. One that there was not is 0: a
 // name is resolved for the first connection only, an address never.
@@ -42,7 +48,7 @@ type Dialer struct {
 
 	routes   *Routes
 	number   int         // of the client, from 0
-	identity *identity   // of a credentials file; nil without
+	identity *Identity   // of a credentials file; nil without
 	conf     *tls.Config // nil for TCP
 	err      error
 
@@ -134,17 +140,32 @@ func (d *Dialer) transport(ctx context.Context) (net.Conn, error) {
 	return nc, err
 }
 
-// fault says of what connection err is the end; nil stays nil.
-func (d *Dialer) fault(err error) error {
+// Fault says of what connection err is the end; nil stays nil.
+func (d *Dialer) Fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	url, way := d.where()
-	return &connectError{url, way, d.conf != nil, err}
+	url, way := d.Where()
+	return &Error{url, way, d.conf != nil, err}
 }
 
-// connectTimeout bounds the making of one connection, all legs together.
-func connectTimeout(c *scenarios.Case) time.Duration {
+// Err returns why d cannot dial at all, nil where it can.
+func (d *Dialer) Err() error { return d.err }
+
+// Fail makes every call of Dial fail with err.
+func (d *Dialer) Fail(err error) { d.err = err }
+
+// Secure reports whether the connection is one over TLS.
+func (d *Dialer) Secure() bool { return d.conf != nil }
+
+// Bound bounds ctx by the connect timeout of a case, whose cause is
+// [mqtt.ErrConnectTimeout].
+func Bound(ctx context.Context, c *scenarios.Case) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, Timeout(c), mqtt.ErrConnectTimeout)
+}
+
+// Timeout bounds the making of one connection, all legs together.
+func Timeout(c *scenarios.Case) time.Duration {
 	if d := c.Target.ConnectTimeout; d > 0 {
 		return d
 	}

@@ -1,4 +1,4 @@
-package load
+package dial
 
 import (
 	"crypto/tls"
@@ -10,19 +10,20 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// credentials are who the clients are, a row of the file for each.
-type credentials []identity
+// Credentials are who the clients are, a row of the file for each.
+type Credentials []Identity
 
-type identity struct{ scenarios.Credential }
+// Identity is one row.
+type Identity struct{ scenarios.Credential }
 
-// readCredentials takes the first n rows of a credentials file.
-func readCredentials(path string, n int) (credentials, error) {
+// ReadCredentials takes the first n rows of a credentials file.
+func ReadCredentials(path string, n int) (Credentials, error) {
 	file, err := scenarios.OpenCredentials(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	rows := make(credentials, 0, n)
+	rows := make(Credentials, 0, n)
 	for len(rows) < n {
 		row, err := file.Next()
 		if errors.Is(err, io.EOF) {
@@ -31,13 +32,13 @@ func readCredentials(path string, n int) (credentials, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, identity{row})
+		rows = append(rows, Identity{row})
 	}
 	return rows, nil
 }
 
-// fill puts what the row has into a CONNECT; the client id is there already.
-func (c *identity) fill(cfg *mqtt.Config) {
+// Fill puts what the row has into a CONNECT; the client id is there already.
+func (c *Identity) Fill(cfg *mqtt.Config) {
 	if c.HasUser {
 		cfg.HasUsername, cfg.Username = true, c.User
 	}
@@ -46,9 +47,15 @@ func (c *identity) fill(cfg *mqtt.Config) {
 	}
 }
 
+// Assume makes d the dialer of one row.
+func (d *Dialer) Assume(who *Identity) error {
+	d.identity = who
+	return who.identify(d)
+}
+
 // identify gives the connection the client certificate of the row, where it has
 // one. What another client's session ticket stands for must not be taken up.
-func (c *identity) identify(d *Dialer) error {
+func (c *Identity) identify(d *Dialer) error {
 	if c.CertFile == "" || d.conf == nil {
 		return nil
 	}

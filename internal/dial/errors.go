@@ -1,0 +1,118 @@
+package dial
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/tlsconf"
+)
+
+// Error is a connection that did not come about.
+type Error struct {
+	url string
+	way []string // the servers that have referred the client there
+	tls bool
+	err error
+}
+
+func (e *Error) Error() string {
+	var referral *referralError
+	if len(e.way) == 0 || errors.As(e.err, &referral) { // that one names them
+		return fmt.Sprintf("connect %s: %s", e.url, e.Cause())
+	}
+	return fmt.Sprintf("connect %s (referred to by %s): %s", e.url, strings.Join(e.way, ", then by "), e.Cause())
+}
+func (e *Error) Unwrap() error { return e.err }
+
+// Cause says why, and what a broker that just hangs up may mean by it: one that
+// wants TLS takes a plain CONNECT for garbage, and one that wants a client
+// certificate says so only after the handshake, if it is heard at all.
+func (e *Error) Cause() string {
+	gone := errors.Is(e.err, mqtt.ErrNoConnack) || errors.Is(e.err, syscall.ECONNRESET) || errors.Is(e.err, syscall.EPIPE)
+	cause := causeOf(e.err)
+	switch {
+	case gone && e.tls:
+		return cause + "; after the TLS handshake this is how a server refuses a missing or unknown client certificate"
+	case gone:
+		return cause + "; does this port speak TLS?"
+	}
+	return cause
+}
+
+// tlsError is a handshake that failed.
+type tlsError struct{ err error }
+
+func (e *tlsError) Error() string { return tlsconf.Explain(e.err) }
+func (e *tlsError) Unwrap() error { return e.err }
+
+// causeOf says why a connection did not come about, without addresses, which
+// the caller names.
+func causeOf(err error) string {
+	var op *net.OpError
+	var dns *net.DNSError
+	var te *tlsError
+	var sys syscall.Errno
+	switch {
+	case errors.Is(err, mqtt.ErrAwaitConnack) && errors.Is(err, mqtt.ErrConnectTimeout):
+		return "no CONNACK within the connect timeout"
+	case errors.Is(err, mqtt.ErrConnectTimeout):
+		return mqtt.ErrConnectTimeout.Error()
+	case errors.As(err, &te):
+		return te.Error()
+	case isAlert(err):
+		// TLS 1.3: what the server thinks of our certificate comes after the handshake.
+		return tlsconf.Explain(err)
+	case errors.As(err, &dns) && !dns.IsNotFound:
+		return fmt.Sprintf("cannot resolve %q: %s", dns.Name, dns.Err)
+	case errors.As(err, &dns):
+		return fmt.Sprintf("cannot resolve %q: no such host", dns.Name)
+	case errors.As(err, &op) && errors.As(op.Err, &sys):
+		return sys.Error()
+	case errors.As(err, &op) && errors.Is(op.Err, os.ErrDeadlineExceeded):
+		return mqtt.ErrConnectTimeout.Error()
+	}
+	return err.Error()
+}
+
+// isAlert reports whether err is a TLS alert of the broker. crypto/tls gives it
+// no exported type outside of QUIC, only this operation.
+func isAlert(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
+}
+
+// KindOf is the class under which a report counts err, the end of an attempt to
+// connect, or "" where it is none of dialling's own.
+func KindOf(err error) string {
+	var refused *mqtt.RefusedError
+	var referral *referralError
+	var te *tlsError
+	switch {
+	case errors.As(err, &refused), errors.As(err, &referral):
+		return "connack"
+	case errors.Is(err, mqtt.ErrAwaitConnack) && errors.Is(err, mqtt.ErrConnectTimeout):
+		return "connack timeout"
+	case errors.As(err, &te), isAlert(err):
+		return "tls"
+	}
+	return ""
+}
+
+// LegOf says at which leg of dialling err came: "dns", "tcp" or "tls".
+func LegOf(err error) string {
+	var dns *net.DNSError
+	var gaveUp *resolveError
+	var te *tlsError
+	switch {
+	case errors.As(err, &dns), errors.As(err, &gaveUp):
+		return "dns"
+	case errors.As(err, &te), isAlert(err):
+		return "tls"
+	}
+	return "tcp"
+}
