@@ -15,7 +15,7 @@ var choices = map[string][]string{
 	"qos":         {"0", "1", "2"},
 	"protocol":    {"3.1", "3.1.1", "5"},
 	"transport":   {"tcp", "tls"},
-	"shape":       {"pairs", "loopback", "fan-out", "fan-in", "many-to-many", "shared", "publish", "subscribe", "connect", "churn", "offline"},
+	"shape":       scenarios.ShapeNames(),
 	"arrival":     {"constant", "poisson"},
 	"auth-method": {scenarios.SCRAMSHA256},
 	"verify":      {"on", "off"},

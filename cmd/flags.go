@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // Kinds of flags. All but switches are text here: what a value means is the
@@ -56,7 +58,7 @@ var runFlags = []flagGroup{
 		{name: "tls", kind: toggle, help: "the same as --transport tls; mqtts:// and certificate flags imply it"},
 	}},
 	{"Load", []flagSpec{
-		{name: "shape", help: "`WHO` talks to whom: pairs, loopback, fan-out, fan-in, many-to-many, shared, publish, subscribe, connect, churn or offline (default pairs, or what the numbers say)"},
+		{name: "shape", help: "`SHAPE` of the load: " + strings.Join(scenarios.ShapeNames(), ", ") + " (default: pairs, or inferred from the client counts)"},
 		{name: "pairs", short: "c", help: "`N` topics with one publisher and one subscriber each"},
 		{name: "topics", help: "`N` topics"},
 		{name: "publishers", help: "`N` publishers for each topic, 0 for none"},

@@ -165,7 +165,7 @@ func openConn(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	n, from := s.clients(bad)
 	s.give("idle", n, from)
 	s.giveDefault("duration", scenarios.MaxDuration.String())
-	return presetScenario("conn", string(scenarios.Connect), s, bad)
+	return presetScenario("conn", scenarios.Connect.Name, s, bad)
 }
 
 func openPub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
@@ -191,7 +191,7 @@ func openPub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	}
 	s.giveDefault("verify", "off")
 	pace(s)
-	return presetScenario("pub", string(scenarios.Publish), s, bad)
+	return presetScenario("pub", scenarios.Publish.Name, s, bad)
 }
 
 // pace settles how fast and how long pub publishes.
@@ -221,7 +221,7 @@ func openSub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	} else {
 		bad.Usage("give --topic, such as -t 'bench/#'", "sub needs a filter to subscribe to")
 	}
-	return presetScenario("sub", string(scenarios.Subscribe), s, bad)
+	return presetScenario("sub", scenarios.Subscribe.Name, s, bad)
 }
 
 // readCount is the number of messages after which sub ends, 0 for none.

@@ -124,10 +124,11 @@ func (p *progress) ready(c *scenarios.Case, connections int) {
 		return
 	}
 	what := "connected"
-	if c.Load.Shape == scenarios.Churn && connections == 0 {
+	cycles := c.Load.Shape.Cycles
+	if cycles && connections == 0 {
 		return
 	}
-	if c.Load.SubscriberClients() > 0 && c.Load.Shape != scenarios.Churn {
+	if c.Load.SubscriberClients() > 0 && !cycles {
 		what = "subscribed"
 	}
 	p.note("%s: %s of %s", what, result.FormatInt(int64(connections)), plural(c.Load.Connections(), "client"))
@@ -135,15 +136,7 @@ func (p *progress) ready(c *scenarios.Case, connections int) {
 
 // rates tells what one iteration, of about a second, has brought.
 func (p *progress) rates(c *scenarios.Case, it result.Iteration) {
-	n, what := it.Received, "received"
-	switch c.Load.Shape {
-	case scenarios.Publish:
-		n, what = it.Sent, "sent"
-	case scenarios.Connect:
-		n, what = it.Requests, "connected"
-	case scenarios.Churn:
-		n, what = it.Requests, "turns"
-	}
+	n, what := c.Load.Shape.Count(it), c.Load.Shape.Counts
 	p.total += n
 	at := time.Duration(it.StartNS + it.ElapsedNS).Round(100 * time.Millisecond)
 	p.a.warn("%s  %s %s, %s/s", at, result.FormatInt(p.total), what, result.FormatFloat(float64(n)/(float64(max(it.ElapsedNS, 1))/1e9), 0))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/result"
-	"github.com/mqttload/mqttload/scenarios"
 )
 
 // What makes the generator the limit: own CPU above this share of what the
@@ -24,7 +23,7 @@ const (
 // bottleneck says what limited the case, with the figure that says so; nil
 // before anything was measured, and where nothing is published.
 func (c *caseRun) bottleneck(r *result.Case) *result.Bottleneck {
-	if c.busy <= 0 || c.Load.PublisherClients() == 0 || c.Load.Shape == scenarios.Offline {
+	if c.busy <= 0 || c.Load.PublisherClients() == 0 || c.Load.Shape.Queues > 0 {
 		return nil
 	}
 	used := float64(c.cpu.UserNS+c.cpu.SystemNS) / float64(c.busy) / float64(runtime.GOMAXPROCS(0))

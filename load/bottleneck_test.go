@@ -48,7 +48,7 @@ func TestBottleneck(t *testing.T) {
 			kind: "network", detail: "the write buffer was full 40 % of the time"},
 		"gone": {offered: missed, latency: result.Latency{SendLag: at(1, 1, ms/2)}, subs: 1, kind: "broker", detail: "connections lost"},
 	} {
-		c := newCaseRun(New(Config{RunID: "r1"}), 0, &scenarios.Case{QoS: tt.qos, Load: scenarios.Load{
+		c := newCaseRun(New(Config{RunID: "r1"}), 0, &scenarios.Case{QoS: tt.qos, Load: scenarios.Load{Shape: scenarios.Pairs,
 			Topics: 1, Publishers: 1, Subscribers: tt.subs, TopicsPerPublisher: 1, TopicsPerSubscriber: 1,
 		}})
 		c.busy, c.window, c.cpu.UserNS, c.held, c.longestPause = time.Second, 100, tt.cpu, tt.held, int64(tt.pause)

@@ -84,10 +84,10 @@ func (c *caseRun) launch(ctx context.Context, n int) error {
 // those who only listen or stay, or the iterations of a closed loop.
 func (c *caseRun) iterate(ctx context.Context, launch int) error {
 	defer c.endTimeline()
-	switch c.Load.Shape {
-	case scenarios.Churn:
+	switch {
+	case c.Load.Shape.Cycles:
 		return c.comeAndGo(ctx, launch)
-	case scenarios.Offline:
+	case c.Load.Shape.Queues > 0:
 		return c.queues(ctx, launch)
 	}
 	if l := &c.Load; len(l.Stages) > 0 || l.PublisherClients() == 0 {
@@ -187,7 +187,7 @@ func (c *caseRun) result() *result.Case {
 		Errors:               c.errs.list(),
 		Warnings:             append([]result.Warning(nil), c.warnings...),
 		Timeline:             append([]result.Tick(nil), c.timeline...),
-		Request:              c.request(),
+		Request:              c.Load.Shape.Request(c.QoS),
 		OperationsPerMessage: c.Load.OperationsPerMessage,
 	}
 	if c.Load.PublisherClients() > 0 { // without them there is no window
@@ -225,27 +225,6 @@ func (c *caseRun) result() *result.Case {
 		})
 	}
 	return r
-}
-
-// request says what a request is, where it is not a message that is published
-// and delivered.
-func (c *caseRun) request() string {
-	switch c.Load.Shape {
-	case scenarios.Churn:
-		return result.ChurnRequest
-	case scenarios.Offline:
-		return "one message delivered that had waited for its subscriber's return"
-	case scenarios.Connect:
-		return result.ConnectRequest
-	case scenarios.Subscribe:
-		return result.ReceiveRequest
-	case scenarios.Publish:
-		if c.QoS == 0 {
-			return "one message written"
-		}
-		return "one message acknowledged"
-	}
-	return ""
 }
 
 // warn adds a warning once.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/result"
-	"github.com/mqttload/mqttload/scenarios"
 )
 
 // churn is clients that come and go: each takes turns, of connecting,
@@ -258,7 +257,7 @@ func (c *churn) work(ctx context.Context, k int) {
 func (s *session) atStart() []int {
 	var who []int
 	for i, m := range s.members {
-		if s.Load.Shape != scenarios.Churn || m.sub == nil {
+		if !s.Load.Shape.Cycles || m.sub == nil {
 			who = append(who, i)
 		}
 	}

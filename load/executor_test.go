@@ -77,7 +77,7 @@ func TestMatrix(t *testing.T) {
 	if racing.Enabled {
 		per = 100
 	}
-	for _, shape := range []scenarios.Shape{scenarios.Pairs, scenarios.Loopback} {
+	for _, shape := range []*scenarios.Shape{scenarios.Pairs, scenarios.Loopback} {
 		var cases []scenarios.Case
 		for qos := byte(0); qos <= 2; qos++ {
 			for _, payload := range []int{0, 7, 8, 10, 8192} {

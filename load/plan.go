@@ -26,33 +26,27 @@ func (s *session) plan() error {
 			return err
 		}
 	}
-	speakers := make([]int, s.Load.Topics) // the clients that give topics their variables
 	if s.Load.PublisherClients()+s.Load.SubscriberClients() > 0 {
-		for t, speaker := 0, 0; t < len(speakers); t++ {
-			speaker = s.planTopic(t, speaker)
-			speakers[t] = speaker
+		for t := range s.Load.Topics {
+			s.planTopic(t)
 		}
 	}
 	for range s.Load.Idle {
 		s.addMember(nil, nil)
 	}
-	return s.planFlows(s.topics(speakers))
+	return s.planFlows(s.topics())
 }
 
-// planTopic makes the clients that begin with topic t, subscribers first, and
-// returns the number of the topic's first publisher, or else subscriber; that
-// of the topic before where they share it.
-func (s *session) planTopic(t, speaker int) int {
+// planTopic makes the clients that begin with topic t, subscribers first.
+func (s *session) planTopic(t int) {
 	l := &s.Load
-	if l.Shape == scenarios.Loopback {
+	if l.Shape.Combined {
 		s.addInbox()
 		s.addPublisher()
-		return s.addMember(s.publishers[t], s.inboxes[t])
+		s.addMember(s.publishers[t], s.inboxes[t])
+		return
 	}
 	if t%l.TopicsPerSubscriber == 0 && l.Subscribers > 0 {
-		if l.Publishers == 0 {
-			speaker = len(s.members)
-		}
 		for i := range l.Subscribers {
 			if i == 0 || l.Share == "" {
 				s.addInbox()
@@ -61,13 +55,11 @@ func (s *session) planTopic(t, speaker int) int {
 		}
 	}
 	if t%l.TopicsPerPublisher == 0 && l.Publishers > 0 {
-		speaker = len(s.members)
 		for range l.Publishers {
 			s.addPublisher()
 			s.addMember(s.publishers[len(s.publishers)-1], nil)
 		}
 	}
-	return speaker
 }
 
 func (s *session) addPublisher() {
@@ -79,8 +71,7 @@ func (s *session) addInbox() {
 	s.inboxes = append(s.inboxes, &inbox{client: n, shard: s.shards[n%len(s.shards)]})
 }
 
-// addMember returns the number of the new client, from 0.
-func (s *session) addMember(pub *publisher, sub *inbox) int {
+func (s *session) addMember(pub *publisher, sub *inbox) {
 	n := len(s.members)
 	m := &member{session: s, pub: pub, sub: sub, shard: s.shards[n%len(s.shards)]}
 	if sub != nil {
@@ -92,14 +83,13 @@ func (s *session) addMember(pub *publisher, sub *inbox) int {
 		pub.shard, pub.properties = m.shard, s.ofPublish(n)
 	}
 	s.members = append(s.members, m)
-	return n
 }
 
 // topics are the names of the topics, each with the variables of its speaker.
-func (s *session) topics(speakers []int) []string {
-	names := make([]string, len(speakers))
-	for t, client := range speakers {
-		vars := s.vars(client)
+func (s *session) topics() []string {
+	names := make([]string, s.Load.Topics)
+	for t := range names {
+		vars := s.vars(s.Load.Speaker(t))
 		vars.I, vars.R = t+s.Clients.StartNumber, s.topicRun()
 		names[t] = scenarios.Expand(s.Clients.Topic, vars)
 	}

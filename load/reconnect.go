@@ -9,7 +9,6 @@ import (
 	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/result"
-	"github.com/mqttload/mqttload/scenarios"
 )
 
 // outageLimit is how long it is tried to make a lost connection again.
@@ -58,7 +57,7 @@ func (o *outages) forgotten() (w result.Warning) {
 // not of one that comes and goes.
 func (m *member) returns() bool {
 	l := &m.session.Load
-	return m.session.Target.Reconnect && (m.sub == nil || l.Shape != scenarios.Churn && l.Shape != scenarios.Offline)
+	return m.session.Target.Reconnect && (m.sub == nil || !l.Shape.Cycles && l.Shape.Queues == 0)
 }
 
 // resume makes cfg go on with the member's session. In MQTT 5, where this is
@@ -68,7 +67,7 @@ func (m *member) returns() bool {
 func (m *member) resume(cfg *mqtt.Config) {
 	switch {
 	case m.kept != nil:
-	case m.session.Load.Shape == scenarios.Subscribe:
+	case m.session.Load.Shape.Listens:
 		m.kept = mqtt.AdoptSession()
 	default:
 		m.kept = mqtt.NewSession()

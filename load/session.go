@@ -182,7 +182,7 @@ func (s *session) clientConfig(i int, m *member, d *dial.Dialer) mqtt.Config {
 		s.credentials[i].Fill(&cfg)
 	}
 	s.authenticate(&cfg, m, d)
-	if s.Load.Shape == scenarios.Offline && m != nil && m.sub != nil {
+	if s.Load.Shape.Queues > 0 && m != nil && m.sub != nil {
 		m.persist(&cfg)
 	}
 	if s.Protocol == packet.V5 && m != nil && !cfg.CleanStart {

@@ -20,7 +20,7 @@ import (
 )
 
 // shaped changes the numbers of a shape.
-func shaped(shape scenarios.Shape, topics, publishers, subscribers int) func(*scenarios.Case) {
+func shaped(shape *scenarios.Shape, topics, publishers, subscribers int) func(*scenarios.Case) {
 	return func(c *scenarios.Case) {
 		l := &c.Load
 		l.Shape, l.Topics, l.Publishers, l.Subscribers = shape, topics, publishers, subscribers

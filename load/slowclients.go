@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/result"
-	"github.com/mqttload/mqttload/scenarios"
 )
 
 // A client is called slow whose mean latency is so many times the median
@@ -77,7 +76,7 @@ func (ms clientMeans) slow() (slow []*clientMean, median float64, of int) {
 
 // noteClients takes what a receipt has come to into the means of its two ends.
 func (s *session) noteClients(f *flow, r *receipt) {
-	if r.total.timed == 0 || s.Load.Shape == scenarios.Offline { // a queue's end waits for its beginning
+	if r.total.timed == 0 || s.Load.Shape.Queues > 0 { // a queue's end waits for its beginning
 		return
 	}
 	if s.byPublisher == nil {

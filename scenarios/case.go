@@ -20,37 +20,6 @@ const (
 	TLS Transport = "tls"
 )
 
-// Shape is who talks to whom.
-type Shape string
-
-// Shapes.
-const (
-	// Pairs gives every topic one publisher and one subscriber, each on a
-	// connection of its own.
-	Pairs Shape = "pairs"
-	// Loopback gives every topic one connection that both publishes and subscribes.
-	Loopback Shape = "loopback"
-	// FanOut gives every topic one publisher and many subscribers.
-	FanOut Shape = "fan-out"
-	// FanIn gives every topic many publishers and one subscriber.
-	FanIn Shape = "fan-in"
-	// ManyToMany gives every topic many publishers and many subscribers.
-	ManyToMany Shape = "many-to-many"
-	// Shared gives every topic publishers and one shared subscription of many members.
-	Shared Shape = "shared"
-	// Publish has publishers only: a request ends written (QoS 0) or acknowledged.
-	Publish Shape = "publish"
-	// Subscribe has subscribers only: they count what others publish.
-	Subscribe Shape = "subscribe"
-	// Connect has connections only, which stay idle.
-	Connect Shape = "connect"
-	// Churn connects, subscribes and disconnects at a rate; a request is one such turn.
-	Churn Shape = "churn"
-	// Offline publishes to persistent sessions whose subscribers are away, and
-	// measures how fast their queues drain once they are back.
-	Offline Shape = "offline"
-)
-
 // Arrival is how the intended times of an open loop lie within its rate.
 type Arrival string
 
@@ -85,10 +54,9 @@ type Case struct {
 
 // Load is the load and the measurement of one case.
 type Load struct {
-	// Shape is what was asked for; what follows, up to Idle, is what it means in
-	// numbers, settled by Cases, and all that the engine heeds (but for Loopback,
-	// Churn and Offline, which are procedures of their own).
-	Shape Shape
+	// Shape is the row of the shape that was asked for; what follows, up to Idle,
+	// is what it means in numbers, settled by Cases.
+	Shape *Shape
 	// Topics is the number of topics. Publishers and Subscribers are the
 	// connections per group of topics: TopicsPerPublisher (TopicsPerSubscriber)
 	// consecutive topics share their publishers (subscribers), so that there are

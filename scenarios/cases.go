@@ -302,11 +302,11 @@ func (s *Scenario) check(c *Case) Errors {
 	checkVersion(c, fail)
 	checkProperties(c, fail)
 	checkAuth(c, fail)
-	if c.Load.Shape == Offline && c.QoS == 0 {
-		fail("qos", "shape offline needs QoS 1 or 2, and the matrix has 0: a broker need not keep QoS 0 messages for who is away")
+	if c.Load.Shape.Queues > 0 && c.QoS == 0 {
+		fail("qos", "shape %s needs QoS 1 or 2, and the matrix has 0: a broker need not keep QoS 0 messages for who is away", c.Load.Shape)
 	}
-	if c.Load.Shape == Offline && c.Clients.ClientID == "" {
-		fail("client_id", "shape offline needs a client_id: a session is found again by it")
+	if c.Load.Shape.Queues > 0 && c.Clients.ClientID == "" {
+		fail("client_id", "shape %s needs a client_id: a session is found again by it", c.Load.Shape)
 	}
 	if n, who := c.Load.Topics*c.Load.Publishers, "publishers"; c.Load.Messages > 0 && c.Load.Messages < int64(n) {
 		if c.Load.Publishers == 1 {

@@ -98,7 +98,7 @@ func loadFields() []field {
 		{key: "shape", parse: func(_, text string) (value, error) {
 			sh, err := parseShape(text)
 			return plain(text, func(c *Case) { c.Load.Shape = sh }), err
-		}, get: func(s *Scenario) any { return string(s.base.Load.Shape) }},
+		}, get: func(s *Scenario) any { return s.base.Load.Shape.Name }},
 		intField("pairs", 1, maxPairs, func(c *Case) *int { return &c.Load.Pairs }),
 		countField("topics", 1, func(c *Case) *int { return &c.Load.asked.topics }),
 		countField("publishers", 0, func(c *Case) *int { return &c.Load.asked.publishers }),

@@ -296,7 +296,7 @@ func checkProperties(c *Case, fail failer) {
 	switch {
 	case p.NoLocal && c.Load.Share != "":
 		fail("no_local", "no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share")
-	case p.NoLocal && c.Load.Shape == Loopback:
+	case p.NoLocal && c.Load.Shape.Combined:
 		fail("no_local", "no_local with shape loopback leaves nobody who receives: every client would get only what it has published itself")
 	}
 	if err := checkResponseTopic(p.ResponseTopic); err == nil && p.ResponseTopic != "" {

@@ -21,16 +21,11 @@ func clientVars(c *Case, n int) Vars {
 	return v
 }
 
-// topicVars are the values of the variables in the topic of a pair, from 1:
-// %i is the pair's number, and %c and %u are its publisher's, which is the
-// second client of the pair where they are two.
-func topicVars(c *Case, pair int) Vars {
-	publisher := pair
-	if c.Load.Shape == Pairs {
-		publisher = 2 * pair
-	}
-	v := clientVars(c, publisher)
-	v.I = pair
+// topicVars are the values of the variables in a topic, from 1: %i is the
+// topic's number, and %c and %u are its speaker's.
+func topicVars(c *Case, topic int) Vars {
+	v := clientVars(c, c.Load.Speaker(topic-1)+1)
+	v.I = topic
 	return v
 }
 

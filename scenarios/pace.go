@@ -173,10 +173,8 @@ func (s *Scenario) settlePace(l *Load, fail failer) {
 		fail(s.rateKey(), "%.0f messages per second over all publishers are more than any machine sends: the limit is %d", rate, maxRate)
 	case rate == 0 && p.steps == nil:
 		s.settleClosed(l, fail)
-	case l.Shape == Subscribe || l.Shape == Connect:
-		fail(s.rateKey(), "shape %s publishes nothing: remove %s", l.Shape, s.rateKey())
-	case l.Shape == Offline:
-		fail(s.rateKey(), "shape offline measures how fast queues drain, whatever they were filled at: remove %s", s.rateKey())
+	case l.Shape.noRate != "":
+		fail(s.rateKey(), "shape %s %s: remove %s", l.Shape, l.Shape.noRate, s.rateKey())
 	case l.FreshIterations:
 		fail("fresh_iterations", "fresh_iterations needs a closed loop: remove %s or fresh_iterations", s.rateKey())
 	case p.steps != nil:
@@ -222,10 +220,7 @@ func (s *Scenario) given(keys ...string) string {
 
 // totalRate is messages per second over all publishers, 0 for a closed loop.
 func (p *pace) totalRate(l *Load) float64 {
-	clients := l.PublisherClients()
-	if l.Shape == Churn {
-		clients = l.SubscriberClients()
-	}
+	clients := l.RateClients()
 	switch {
 	case p.rate > 0:
 		return p.rate
@@ -320,10 +315,6 @@ func (s *Scenario) settleWindows(l *Load, total time.Duration, fail failer) {
 	}
 }
 
-// queued is how many messages per topic wait for the subscribers of shape
-// offline where none are asked: what brokers queue by default.
-const queued = 1000
-
 // settleClosed is about the length of what has no rate.
 func (s *Scenario) settleClosed(l *Load, fail failer) {
 	p := l.asked.pace
@@ -335,12 +326,12 @@ func (s *Scenario) settleClosed(l *Load, fail failer) {
 	}
 	l.Duration = p.duration
 	switch {
-	case l.Shape == Connect:
+	case !l.Shape.Publishes() && !l.Shape.Subscribes():
 		l.Warmup, l.Iterations = 0, 1
-	case l.Shape == Offline && l.Messages == 0:
-		l.Messages = int64(queued * l.Topics)
+	case l.Shape.Queues > 0 && l.Messages == 0:
+		l.Messages = int64(l.Shape.Queues * l.Topics)
 	case p.duration == 0 || l.Messages > 0:
-	case l.Shape == Subscribe:
+	case l.Shape.Listens:
 		s.settleWindows(l, p.duration, fail)
 	default:
 		// Iterations of a size that together take the duration.

@@ -47,10 +47,6 @@ type axis struct {
 // scenario does not name them.
 var implied = []struct{ key, text string }{{"qos", "0"}, {"payload", "10"}, {"protocol", "3.1.1"}}
 
-// idleAxes are implied axes that mean nothing to a shape: whose clients publish
-// nothing, or do not even subscribe.
-var idleAxes = map[Shape][]string{Connect: {"qos", "payload"}, Subscribe: {"payload"}, Churn: {"payload"}}
-
 // newScenario returns a scenario with the defaults. The default topic and
 // client id differ between runs by %r and between clients by %i; the client id
 // uses only what every broker must take, 1 to 23 of 0-9 a-z A-Z. [MQTT-3.1.3-5]
@@ -340,7 +336,7 @@ func insertAxis(axes []axis, a axis) []axis {
 func (s *Scenario) allAxes() []axis {
 	axes := slices.Clone(s.axes)
 	for _, one := range implied {
-		if s.hasAxis(one.key) || !s.hasAxis("shape") && slices.Contains(idleAxes[s.base.Load.Shape], one.key) {
+		if s.hasAxis(one.key) || !s.hasAxis("shape") && slices.Contains(s.base.Load.Shape.unusedAxes, one.key) {
 			continue
 		}
 		axes = insertAxis(axes, axis{one.key, []value{impliedValue(one.key, one.text)}})

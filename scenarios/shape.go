@@ -1,8 +1,9 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -19,48 +20,16 @@ type asked struct {
 	pace                            pace
 }
 
-// bounds of the publishers and subscribers of a topic, and what they are where
-// they are open.
-type bounds struct{ open, least, most int }
-
-func (b bounds) take(n int) int {
-	if n == notAsked {
-		return b.open
+func parseShape(s string) (*Shape, error) {
+	if i := slices.IndexFunc(shapes, func(sh *Shape) bool { return sh.Name == s }); i >= 0 {
+		return shapes[i], nil
 	}
-	return n
-}
-
-// many is how many clients the wide side of a shape has by default.
-const many = 10
-
-var (
-	none    = bounds{0, 0, 0}
-	one     = bounds{1, 1, 1}
-	oneUp   = bounds{1, 1, math.MaxInt}
-	manyUp  = bounds{many, 1, math.MaxInt}
-	circles = map[Shape]struct{ publishers, subscribers bounds }{
-		Pairs: {one, one}, Loopback: {one, one}, FanOut: {one, manyUp}, FanIn: {manyUp, one}, ManyToMany: {manyUp, manyUp},
-		Shared: {oneUp, manyUp}, Publish: {oneUp, none}, Subscribe: {none, oneUp}, Connect: {none, none},
-		Churn: {none, oneUp}, Offline: {oneUp, oneUp},
-	}
-)
-
-// shapes in the order in which messages list them.
-var shapes = []Shape{Pairs, Loopback, FanOut, FanIn, ManyToMany, Shared, Publish, Subscribe, Connect, Churn, Offline}
-
-func parseShape(s string) (Shape, error) {
-	var names []string
-	for _, sh := range shapes {
-		if string(sh) == s {
-			return sh, nil
-		}
-		names = append(names, string(sh))
-	}
+	names := ShapeNames()
 	msg := "shape must be one of " + strings.Join(names, ", ")
 	if near := nearest(s, names); near != "" {
 		msg += ": did you mean " + near + "?"
 	}
-	return "", fmt.Errorf("%s", msg)
+	return nil, errors.New(msg)
 }
 
 // failer takes a fault of one key.
@@ -77,54 +46,44 @@ func settleShape(l *Load, shapeByFlag bool, fail failer) {
 	if l.Shape == Pairs && !shapeByFlag {
 		l.Shape = impliedShape(l)
 	}
-	circle := circles[l.Shape]
-	l.Publishers = settleCount(l.Shape, "publishers", l.asked.publishers, circle.publishers, fail)
-	l.Subscribers = settleCount(l.Shape, "subscribers", l.asked.subscribers, circle.subscribers, fail)
+	shape := l.Shape
+	l.Publishers = settleCount(shape, "publishers", l.asked.publishers, shape.publishers, fail)
+	l.Subscribers = settleCount(shape, "subscribers", l.asked.subscribers, shape.subscribers, fail)
 	if l.Topics = l.asked.topics; l.Topics == notAsked {
 		l.Topics = l.Pairs
 	} else if l.Pairs > 1 && l.Pairs != l.Topics {
 		fail("topics", "%d topics and %d pairs: a pair is a topic, so keep one of topics and pairs", l.Topics, l.Pairs)
 	}
-	if l.Shape == Connect {
+	if !shape.Publishes() && !shape.Subscribes() {
 		// Its connections have no topics: pairs is just how many there are.
 		if l.Idle == 0 {
 			l.Idle = l.Topics
 		}
 		l.Topics = 1
 	}
-	if l.Share == "" && l.Shape == Shared {
-		l.Share = "mqttload"
+	if l.Share == "" {
+		l.Share = shape.share
 	}
-	if l.FreshIterations && (l.Shape == Churn || l.Shape == Offline) {
-		fail("fresh_iterations", "shape %s has connections that come and go by itself: remove fresh_iterations", l.Shape)
+	if l.FreshIterations && (shape.Cycles || shape.Queues > 0) {
+		fail("fresh_iterations", "shape %s has connections that come and go by itself: remove fresh_iterations", shape)
 	}
 	settleGroups(l, fail)
 }
 
 // impliedShape is the shape that numbers of clients mean where none is named.
-func impliedShape(l *Load) Shape {
-	publishers, subscribers := one.take(l.asked.publishers), one.take(l.asked.subscribers)
-	switch {
-	case publishers == 0 && subscribers == 0:
-		return Pairs // which refuses them
-	case publishers == 0:
-		return Subscribe
-	case subscribers == 0:
-		return Publish
-	case l.Share != "":
-		return Shared
-	case publishers > 1 && subscribers > 1:
-		return ManyToMany
-	case publishers > 1:
-		return FanIn
-	case subscribers > 1:
-		return FanOut
+func impliedShape(l *Load) *Shape {
+	publishers, subscribers := one.orOpen(l.asked.publishers), one.orOpen(l.asked.subscribers)
+	shared := l.Share != "" && publishers > 0 && subscribers > 0
+	for _, sh := range shapes {
+		if !sh.named && shared == (sh.share != "") && sh.publishers.hold(publishers) && sh.subscribers.hold(subscribers) {
+			return sh
+		}
 	}
-	return Pairs
+	return Pairs // which refuses to have no clients
 }
 
-func settleCount(shape Shape, key string, n int, b bounds, fail failer) int {
-	n = b.take(n)
+func settleCount(shape *Shape, key string, n int, b bounds, fail failer) int {
+	n = b.orOpen(n)
 	switch {
 	case n > b.most && b.most == 0:
 		fail(key, "shape %s has no %s: choose another shape or remove %s", shape, key, key)
@@ -153,14 +112,14 @@ func settleGroups(l *Load, fail failer) {
 		switch {
 		case l.Topics%g.n != 0:
 			fail(g.key, "%s is %d, which does not divide the %d topics", g.key, g.n, l.Topics)
-		case g.n > 1 && (l.Shape == Loopback || l.Shape == Connect || l.Shape == Churn):
+		case g.n > 1 && l.Shape.oneTopic:
 			fail(g.key, "shape %s has one topic per client: remove %s", l.Shape, g.key)
 		}
 	}
 	if l.Share != "" && l.Subscribers == 0 {
 		fail("share", "a shared subscription needs subscribers, and shape %s has none: remove share", l.Shape)
 	}
-	if l.Filter != "" && (l.Subscribers == 0 || l.Shape == Loopback) {
+	if l.Filter != "" && (l.Subscribers == 0 || l.Shape.Combined) {
 		fail("filter", "shape %s has no subscribers of its own: remove filter", l.Shape)
 	}
 	if n := l.Connections(); n > maxClients {
@@ -171,14 +130,14 @@ func settleGroups(l *Load, fail failer) {
 // PublisherClients is the number of connections that publish.
 func (l *Load) PublisherClients() int { return l.Topics / l.TopicsPerPublisher * l.Publishers }
 
-// SubscriberClients is the number of connections that subscribe. Those of
-// shape loopback are the publishers.
+// SubscriberClients is the number of connections that subscribe. Where one
+// connection does both they are the publishers.
 func (l *Load) SubscriberClients() int { return l.Topics / l.TopicsPerSubscriber * l.Subscribers }
 
 // Connections is the number of all connections of a settled case.
 func (l *Load) Connections() int {
 	n := l.PublisherClients() + l.SubscriberClients() + l.Idle
-	if l.Shape == Loopback {
+	if l.Shape.Combined {
 		n -= l.SubscriberClients()
 	}
 	return n

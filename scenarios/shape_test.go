@@ -90,3 +90,24 @@ func TestShapeErrors(t *testing.T) {
 		checkErrors(t, err, "x.yaml:1: "+want)
 	}
 }
+
+// TestSpeaker: clients are numbered topic by topic, subscribers first.
+func TestSpeaker(t *testing.T) {
+	for name, tt := range map[string]struct {
+		l    Load
+		want []int
+	}{
+		"pairs":            {Load{Shape: Pairs, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 1}, []int{1, 3, 5}},
+		"loopback":         {Load{Shape: Loopback, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 1}, []int{0, 1, 2}},
+		"fan-out":          {Load{Shape: FanOut, Publishers: 1, Subscribers: 3, TopicsPerPublisher: 1, TopicsPerSubscriber: 1}, []int{3, 7, 11}},
+		"subscribers only": {Load{Shape: Subscribe, Subscribers: 2, TopicsPerPublisher: 1, TopicsPerSubscriber: 1}, []int{0, 2, 4}},
+		"one collector":    {Load{Shape: Pairs, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 3}, []int{1, 2, 3}},
+		"one speaker":      {Load{Shape: Pairs, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 3, TopicsPerSubscriber: 1}, []int{1, 1, 1}},
+	} {
+		for topic, want := range tt.want {
+			if got := tt.l.Speaker(topic); got != want {
+				t.Errorf("%s: topic %d: client %d instead of %d", name, topic, got, want)
+			}
+		}
+	}
+}

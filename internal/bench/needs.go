@@ -52,7 +52,7 @@ func needsOf(c scenarios.Case, embedded bool) needs {
 	if len(l.Stages) == 0 {
 		n.memory += float64(l.PublisherClients()) * float64(load.SendTimes(&c)) * timeMemory
 	}
-	if len(l.Stages) > 0 && l.Shape != scenarios.Churn {
+	if len(l.Stages) > 0 && l.Shape.Publishes() {
 		top := 0.0
 		for _, st := range l.Stages {
 			top = max(top, st.From, st.To)

@@ -40,7 +40,7 @@ func PlanLine(cases []scenarios.Case) string {
 
 // Unbounded reports whether a load ends only when it is told to.
 func Unbounded(l scenarios.Load) bool {
-	return l.Duration == 0 && l.Shape == scenarios.Subscribe || caseTime(l) >= scenarios.MaxDuration
+	return l.Duration == 0 && l.Shape.Listens || caseTime(l) >= scenarios.MaxDuration
 }
 
 // caseTime is how long a launch takes that does not end by a number of messages.
@@ -65,26 +65,22 @@ func span(cases []scenarios.Case, f func(scenarios.Case) int) string {
 
 // who counts the clients of a case, and says what they send at a rate.
 func who(cases []scenarios.Case) string {
-	offered, noun, tail := offers(cases), "publisher", ""
-	if cases[0].Load.Shape == scenarios.Loopback {
-		noun, tail = "client", " publishing and subscribing"
-	}
-	senders := people(cases, noun, (*scenarios.Load).PublisherClients) + tail
-	churn := cases[0].Load.Shape == scenarios.Churn
-	if churn {
-		senders = people(cases, "client", (*scenarios.Load).SubscriberClients) + " coming and going"
+	offered, shape := offers(cases), cases[0].Load.Shape
+	senders := people(cases, shape.Noun, (*scenarios.Load).RateClients)
+	if shape.Doing != "" {
+		senders += " " + shape.Doing
 	}
 	switch closed := slices.ContainsFunc(cases, func(c scenarios.Case) bool { return len(c.Load.Stages) == 0 }); {
 	case offered != "" && !closed:
 		senders = offered
-		if tail != "" {
-			senders += "," + tail
+		if shape.Combined {
+			senders += ", " + shape.Doing
 		}
 	case offered != "":
 		senders += " (" + offered + ")"
 	}
 	parts := []string{senders}
-	if tail == "" && !churn {
+	if shape.Doing == "" {
 		parts = append(parts, people(cases, "subscriber", (*scenarios.Load).SubscriberClients))
 	}
 	parts = append(parts, people(cases, "idle client", func(l *scenarios.Load) int { return l.Idle }))
@@ -124,13 +120,7 @@ func offer(l scenarios.Load) string {
 		return ""
 	}
 	last := l.Stages[len(l.Stages)-1]
-	clients, noun, unit := l.PublisherClients(), "publisher", "msg/s"
-	switch l.Shape {
-	case scenarios.Churn:
-		clients, noun, unit = l.SubscriberClients(), "client", "connects/s"
-	case scenarios.Loopback:
-		noun = "client"
-	}
+	clients, noun, unit := l.RateClients(), l.Shape.Noun, l.Shape.Unit
 	if len(l.Stages) == 1 && last.From == last.To {
 		return fmt.Sprintf("%s x %s %s = %s %s offered", plural(clients, noun), rate(last.To/float64(clients)), unit, rate(last.To), unit)
 	}
