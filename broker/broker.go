@@ -1,17 +1,26 @@
 // Package broker is the loopback broker of this tool: the default target of a
-// run, the peer it is calibrated against, and the place where faults are
-// injected. It routes MQTT 3.1, 3.1.1 and 5 between connections without losing
-// a message and at a cost per message close to that of the client, so that a
-// table made with it shows the tool and not the broker.
+// run, and the peer that the tool is calibrated against. It routes MQTT 3.1,
+// 3.1.1 and 5 between connections without losing a message, at a cost per
+// message close to that of the client, so that a table made with it shows the
+// tool and not the broker.
 //
-// It is not a broker for production: state lives in memory only, and everybody
-// who may connect may publish and subscribe.
+// A [Broker] serves connections, from [Broker.Serve] or one by one from
+// [Broker.ServeConn]. A [Config] sets its limits, and its [Fault] list what it
+// does wrong on purpose: delay, lose or repeat messages, stall or cut
+// connections. A test that wants to know whether a fault is found, and a
+// calibration that checks a known answer, run against the same broker as
+// everything else.
+//
+// It is not a broker for production. State lives in memory only, there are no
+// access rules per topic, and it does not bridge to or cluster with other
+// brokers.
 //
 // One goroutine per connection reads a batch, handles every packet of it in
-// place, appends what it causes to the out buffers of all connections
-// concerned, and flushes each of them once at the end of the batch. A publisher
-// whose subscriber cannot keep up is not read from until there is room again;
-// nothing is dropped for a client that is connected.
+// place, appends the results to the out buffers of all connections concerned,
+// and flushes each of them once at the end of the batch. Messages that look
+// alike are copied from buffer to buffer without being decoded, unless there are
+// faults. A publisher whose subscriber cannot keep up is not read from until
+// there is room again; nothing is dropped for a client that is connected.
 package broker
 
 import (
@@ -88,6 +97,10 @@ type Config struct {
 	ServerReference     string
 	ServerReferenceCode packet.ReasonCode
 
+	// Faults are what the broker does wrong on purpose; none by default. They cost
+	// time per message: the fastest paths are off.
+	Faults []Fault
+
 	// Logf, when set, is told why connections were closed.
 	Logf func(format string, args ...any)
 }
@@ -131,6 +144,7 @@ type Broker struct {
 	epoch    time.Time
 	subs     tree
 	retained retained
+	faults   *faults // nil without
 	count    counters
 	wg       sync.WaitGroup // connections, the sweeper, wills on their way
 	stop     chan struct{}  // closed by Shutdown
@@ -151,7 +165,7 @@ type Broker struct {
 // Serve and ServeConn, and in those they start.
 func New(cfg Config) *Broker {
 	cfg = cfg.withDefaults()
-	return &Broker{
+	b := &Broker{
 		cfg: cfg, maxQoS: min(*cfg.MaximumQoS, 2), epoch: time.Now(),
 		retained:  retained{max: cfg.MaxRetainedBytes},
 		stop:      make(chan struct{}),
@@ -160,6 +174,8 @@ func New(cfg Config) *Broker {
 		sessions:  map[string]*session{},
 		timed:     map[*session]struct{}{},
 	}
+	b.faults = newFaults(b, cfg.Faults)
+	return b
 }
 
 // now is the time since the broker was made, in nanoseconds, from the
@@ -177,7 +193,11 @@ func (b *Broker) logf(format string, args ...any) {
 // connections left are cut and its error is returned. Will messages are not
 // published.
 func (b *Broker) Shutdown(ctx context.Context) error {
-	for _, c := range b.close() {
+	clients := b.close()
+	if b.faults != nil {
+		b.faults.queue.Stop() // what is held back is lost
+	}
+	for _, c := range clients {
 		c.kick(packet.ReasonServerShuttingDown)
 	}
 	done := make(chan struct{})

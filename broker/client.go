@@ -153,7 +153,8 @@ func (c *client) read() error {
 // batch handles every packet of one read.
 func (c *client) batch() error {
 	for {
-		if c.run() {
+		// A run does not look at single messages, as faults must.
+		if c.b.faults == nil && c.run() {
 			continue
 		}
 		f, ok, err := c.wc.Next()
@@ -295,23 +296,34 @@ func (c *client) waitFor(s *session) error {
 	if s.hasRoomFor(c) {
 		return nil
 	}
-	c.blocked.Store(true)
-	c.sess.setBlocked(true) // which may be what another one waits for
-	defer func() {
-		c.sess.setBlocked(false)
-		c.seen.Store(c.b.now())
-		c.blocked.Store(false)
-	}()
+	defer c.block()()
 	for !s.hasRoomFor(c) {
 		<-c.wakeCh
-		if err := c.kickError(); err != nil {
-			return err
-		}
-		if err := c.wc.Err(); err != nil {
+		if err := c.ended(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// block notes that the connection is not read until the function returned is
+// called.
+func (c *client) block() (unblock func()) {
+	c.blocked.Store(true)
+	c.sess.setBlocked(true) // which may be what another one waits for
+	return func() {
+		c.sess.setBlocked(false)
+		c.seen.Store(c.b.now())
+		c.blocked.Store(false)
+	}
+}
+
+// ended is the error that has ended the connection, or nil.
+func (c *client) ended() error {
+	if err := c.kickError(); err != nil {
+		return err
+	}
+	return c.wc.Err()
 }
 
 func (c *client) wakeUp() {

@@ -48,6 +48,7 @@ type delivery struct {
 	id     uint16 // given at an earlier sending, which this one repeats; 0 otherwise
 	qos    byte
 	retain bool
+	dup    bool // has the DUP flag at its first sending, by a fault
 	pubrel bool // repeat the PUBREL, not the PUBLISH
 }
 

@@ -25,6 +25,9 @@ func (c *client) onPublish(f packet.Frame) error {
 	if p.Retain && c.b.cfg.RetainUnavailable {
 		return &closeError{packet.ReasonRetainNotSupported, "retained publication"}
 	}
+	if c.b.faults != nil {
+		return c.publishFaulty(r)
+	}
 	switch p.QoS {
 	case 0:
 		return c.route0(r)

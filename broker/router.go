@@ -2,6 +2,7 @@ package broker
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/mqttload/mqttload/internal/wire"
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -35,6 +36,10 @@ type router struct {
 	scan  propertyScan
 	route *route
 	msg   *message // made when somebody keeps it
+
+	// Set by faults only.
+	late time.Duration // until the message is delivered
+	dup  bool          // the message is a copy that has the DUP flag
 
 	in, sent, dropped, oversize int64
 }
@@ -175,6 +180,15 @@ func (r *router) message() *message {
 
 // deliver gives the message to one session.
 func (r *router) deliver(t *target) {
+	if r.b.faults != nil {
+		r.deliverFaulty(t)
+		return
+	}
+	r.hand(t)
+}
+
+// hand gives the message to one session: its connection, or its queue.
+func (r *router) hand(t *target) {
 	s := t.sess
 	r.hold(s)
 	// [MQTT-3.8.4-8], [MQTT-3.8.4-6] of 3.1.1
@@ -182,7 +196,7 @@ func (r *router) deliver(t *target) {
 	// [MQTT-3.3.1-12] [MQTT-3.3.1-13], [MQTT-3.3.1-9] of 3.1.1
 	retain := r.pub.Retain && t.retain
 	if r.to == nil || qos > 0 && (s.queue.len() > 0 || !s.win.hasRoom()) {
-		r.enqueue(s, t, qos, retain)
+		r.enqueue(s, t, qos)
 		return
 	}
 	if r.body != nil && r.to.takesAsIs(r.v5, t) && qos == r.pub.QoS {
@@ -212,7 +226,7 @@ func (r *router) forward(s *session, t *target, retain bool) {
 	at := len(out) + 2 + len(r.route.topic)
 	out = append(out, r.body...)
 	if r.pub.QoS > 0 {
-		binary.BigEndian.PutUint16(out[at:], r.take(s, t, r.pub.QoS, retain))
+		binary.BigEndian.PutUint16(out[at:], r.take(s, t, r.pub.QoS))
 	}
 	r.out = out
 	r.sent++
@@ -224,7 +238,7 @@ func (r *router) forward(s *session, t *target, retain bool) {
 func (r *router) encode(s *session, t *target, qos byte, retain bool) {
 	o := outgoing{
 		topic: r.route.topic, payload: r.pub.Payload, props: r.props, ids: t.ids,
-		expiry: -1, qos: qos, retain: retain, v5: r.to.v5,
+		expiry: -1, qos: qos, dup: r.dup && qos > 0, retain: retain, v5: r.to.v5,
 	}
 	// [MQTT-3.1.2-24]
 	topic := r.to.given.use(&o, r.to.maxPacket)
@@ -235,7 +249,7 @@ func (r *router) encode(s *session, t *target, qos byte, retain bool) {
 	r.to.given.said(topic, &o)
 	r.mark()
 	if qos > 0 {
-		o.id = r.take(s, t, qos, retain)
+		o.id = r.take(s, t, qos)
 	}
 	r.out = o.append(r.out)
 	r.sent++
@@ -243,26 +257,36 @@ func (r *router) encode(s *session, t *target, qos byte, retain bool) {
 
 // take gives the message an identifier and keeps a copy where somebody may get
 // it later: a session that outlives its connection, or another member.
-func (r *router) take(s *session, t *target, qos byte, retain bool) uint16 {
+func (r *router) take(s *session, t *target, qos byte) uint16 {
 	id := s.win.take(awaitAck(qos))
 	if s.keep || t.share != nil && qos == 1 {
-		m := r.message()
-		s.bytes += m.size()
-		s.win.keep(id, delivery{msg: m, ids: t.ids, share: t.share, cost: m.size(), qos: qos, retain: retain})
+		d := r.delivery(t, qos)
+		s.bytes += d.cost
+		s.win.keep(id, d)
 	}
 	return id
 }
 
-// enqueue keeps the message for a session that cannot take it now. QoS 0
-// messages are not kept for a session without connection. [MQTT-4.5.0-1],
-// [MQTT-3.1.2-5] of 3.1.1
-func (r *router) enqueue(s *session, t *target, qos byte, retain bool) {
-	if qos == 0 || r.to == nil && !s.keep && t.share == nil {
+// delivery is the message as it is kept for one session.
+func (r *router) delivery(t *target, qos byte) delivery {
+	m := r.message()
+	return delivery{
+		msg: m, ids: t.ids, share: t.share, cost: m.size(), qos: qos,
+		retain: r.pub.Retain && t.retain, dup: r.dup && qos > 0,
+	}
+}
+
+// enqueue keeps the message for a session that cannot take it now.
+func (r *router) enqueue(s *session, t *target, qos byte) {
+	if qos == 0 || r.to == nil && !s.keeps(qos, t.share) {
 		return
 	}
-	m := r.message()
-	d := delivery{msg: m, ids: t.ids, share: t.share, cost: m.size(), qos: qos, retain: retain}
-	if s.gone && t.share != nil {
+	r.put(s, r.delivery(t, qos))
+}
+
+// put adds d to what waits for the session held.
+func (r *router) put(s *session, d delivery) {
+	if s.gone && d.share != nil {
 		r.release()
 		r.b.handOver([]delivery{d})
 		return

@@ -41,6 +41,7 @@ type session struct {
 	bytes   int       // charged for messages in queue and window
 	waiters []*client // publishers that wait for room here
 	blocked bool      // the owner's goroutine waits for another session
+	stalls  int       // faults that keep messages in the queue
 	gone    bool      // the session has ended; others take over what it shared
 	acks    int64     // acknowledgements received, a sign of life
 }
@@ -103,9 +104,16 @@ func (s *session) enqueue(cfg *Config, d delivery) bool {
 	return true
 }
 
+// keeps reports whether a message is kept for s while it has no connection: never
+// at QoS 0. [MQTT-4.5.0-1], [MQTT-3.1.2-5] of 3.1.1. s.mu is held.
+func (s *session) keeps(qos byte, share *group) bool { return qos > 0 && (s.keep || share != nil) }
+
 // pump sends what is queued as far as the window and the out buffer go; c is
 // the connection of s and out its buffer. s.mu is held.
 func (s *session) pump(c *client, out []byte) []byte {
+	if s.stalls > 0 {
+		return out
+	}
 	for s.queue.len() > 0 {
 		if c.wc.Room(out) <= 0 {
 			break // Room has asked for a call when there is some
@@ -129,7 +137,7 @@ func (s *session) send(c *client, out []byte, d delivery) []byte {
 	o := outgoing{
 		topic: d.msg.topic, payload: d.msg.payload, props: d.msg.props, ids: d.ids,
 		// [MQTT-3.3.1-1] [MQTT-3.3.1-2] [MQTT-3.3.1-3]
-		expiry: -1, id: d.id, qos: d.qos, dup: d.id != 0, retain: d.retain, v5: c.v5,
+		expiry: -1, id: d.id, qos: d.qos, dup: d.dup || d.id != 0, retain: d.retain, v5: c.v5,
 	}
 	if d.msg.expires != 0 {
 		now := c.b.now()
