@@ -16,6 +16,8 @@ import (
 
 	"github.com/mqttload/mqttload/broker"
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/file"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/tlsconf"
 )
@@ -143,7 +145,7 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 	}
 	if o.addrFile != "" {
 		if err := result.WriteFile(o.addrFile, []byte(strings.Join(urls, "\n")+"\n")); err != nil {
-			return bench.Faultf(bench.Usage, "choose a file in a directory that exists", "--addr-file %s: %v", o.addrFile, osCause(err))
+			return bench.Faultf(bench.Usage, "choose a file in a directory that exists", "--addr-file %s: %v", o.addrFile, file.Cause(err))
 		}
 	}
 	a.warn("this broker is made for measuring, not for production: %s, and it keeps nothing", who)
@@ -157,7 +159,7 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 	if err := b.Close(); err != nil {
 		a.warn("warning: some connections had to be cut")
 	}
-	a.warn("stopped after %s: %s messages in, %s out, %s dropped", plural(int(s.Connections), "connection"),
+	a.warn("stopped after %s: %s messages in, %s out, %s dropped", text.Count(s.Connections, "connection"),
 		result.FormatInt(s.MessagesIn), result.FormatInt(s.MessagesOut), result.FormatInt(s.Dropped))
 	return nil
 }
@@ -236,7 +238,7 @@ func serverTLS(o brokerOptions) (*tls.Config, error) {
 			return nil, err
 		}
 		if err := result.WriteFile(o.caOut, bundle.CAPEM()); err != nil {
-			return nil, bench.Faultf(bench.Usage, "choose a file in a directory that exists", "--ca-out %s: %v", o.caOut, osCause(err))
+			return nil, bench.Faultf(bench.Usage, "choose a file in a directory that exists", "--ca-out %s: %v", o.caOut, file.Cause(err))
 		}
 	}
 	return bundle.ServerConfig(), nil
@@ -248,7 +250,7 @@ func checkReplaceable(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // there is nothing to lose, or writing says what is wrong
 	}
-	b, err := readSmall(path)
+	b, err := file.Read(path, maxConfigSize)
 	if err == nil && onlyCertificates(b) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mqttload/mqttload/broker"
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -61,7 +62,7 @@ func (a *app) readUsers(path string) (*broker.Users, error) {
 		return nil, bench.Faultf(bench.Usage, "add a row for each user below user,password", "--users %s: has no users: nobody could connect", path)
 	}
 	if len(list) >= manyUsers {
-		a.warn("deriving the keys of %s: up to a millisecond of CPU time each", plural(len(list), "user"))
+		a.warn("deriving the keys of %s: up to a millisecond of CPU time each", text.Count(len(list), "user"))
 	}
 	users, err := broker.NewUsers(list)
 	if err != nil {

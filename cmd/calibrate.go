@@ -13,6 +13,7 @@ import (
 
 	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/internal/calibrate"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 )
@@ -91,9 +92,9 @@ func (a *app) calibrate(c *cobra.Command, args []string) error {
 		Run: result.Run{ID: o.RunID, Started: time.Now().UTC(), Status: result.StatusComplete, Command: commandLine(c, args, calibrateFlags)},
 	}
 	if !s["quiet"].on() {
-		a.warn("calibrating: %s of every measurement; leave the machine alone meanwhile", plural(o.Rounds, "round"))
+		a.warn("calibrating: %s of every measurement; leave the machine alone meanwhile", text.Count(o.Rounds, "round"))
 		if o.LoadAverage != nil && *o.LoadAverage > float64(env.Cores)/2 {
-			a.warn("warning: other work loads this machine (load average %.1f on %s): times come out too long and ceilings too low", *o.LoadAverage, plural(env.Cores, "core"))
+			a.warn("warning: other work loads this machine (load average %.1f on %s): times come out too long and ceilings too low", *o.LoadAverage, text.Count(env.Cores, "core"))
 		}
 		a.noteReplaced(outs)
 		o.Progress = a.calibrateProgress()
@@ -165,7 +166,7 @@ const (
 // watches a terminal.
 func (a *app) calibrateProgress() func(string) {
 	if a.isTerminal(a.Stderr) {
-		return func(what string) { a.print(wipe + clean(what[:min(len(what), progressWidth)])) }
+		return func(what string) { a.print(wipe + text.Plain(what[:min(len(what), progressWidth)])) }
 	}
 	var last time.Time
 	return func(what string) {
@@ -183,7 +184,7 @@ func calibrateVerdict(c *result.Calibration, strict bool) (bad bench.Faults) {
 			"known answer: %s: expected %s, seen %s", w.Name, w.Expected, w.Seen)
 	}
 	if n := c.Count(result.FigureMisses); strict && n > 0 {
-		bad.Add(bench.Gate, "the table names them", "%s missed", plural(n, "goal"))
+		bad.Add(bench.Gate, "the table names them", "%s missed", text.Count(n, "goal"))
 	}
 	return bad
 }

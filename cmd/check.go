@@ -14,6 +14,7 @@ import (
 
 	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/internal/preflight"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -155,15 +156,15 @@ func (c checked) console() string {
 	var b strings.Builder
 	for i, l := range c.Lines {
 		if i == 0 || l.Target != c.Lines[i-1].Target {
-			fmt.Fprintln(&b, clean(cmp.Or(l.Target, "this run, from this host")))
+			fmt.Fprintln(&b, text.Plain(cmp.Or(l.Target, "this run, from this host")))
 		}
-		fmt.Fprintf(&b, "  %-4s  %-15s %s\n", l.Status, l.Check, clean(l.Message))
+		fmt.Fprintf(&b, "  %-4s  %-15s %s\n", l.Status, l.Check, text.Plain(l.Message))
 		if l.Hint != "" {
-			fmt.Fprintf(&b, "        %-15s hint: %s\n", "", clean(l.Hint))
+			fmt.Fprintf(&b, "        %-15s hint: %s\n", "", text.Plain(l.Hint))
 		}
 	}
 	for _, one := range cannotRun(c.Cells) {
-		fmt.Fprintln(&b, clean(one))
+		fmt.Fprintln(&b, text.Plain(one))
 	}
 	return b.String()
 }

@@ -7,30 +7,6 @@ import (
 	"testing"
 )
 
-func TestNearest(t *testing.T) {
-	names := []string{"qos", "payload", "protocol", "password", "password-file", "client-id", "min-time", "iterations", "host"}
-	for typed, want := range map[string]string{
-		"qoss": "qos", "QoS": "qos", "qso": "qos", "client_id": "client-id", "clientid": "client-id", "Client_Id": "client-id",
-		"pasword": "password", "iteration": "iterations", "time": "min-time", "proto": "protocol", "iter": "iterations",
-		"zzzzzz": "", "x": "", "": "", "rate": "",
-	} {
-		if got := nearest(typed, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", typed, got, want)
-		}
-	}
-}
-
-func TestDistance(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"qos", "qoss", 1}, {"ca", "abc", 3}} {
-		if got := distance(test.a, test.b); got != test.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-}
-
 func TestParseOutput(t *testing.T) {
 	for in, want := range map[string]output{
 		"report.json":    {"json", "report.json"},
@@ -98,9 +74,12 @@ type panicWriter struct{}
 
 func (panicWriter) Write([]byte) (int, error) { panic("boom") }
 
-// TestClean: what a broker or a file says cannot steer the terminal.
-func TestClean(t *testing.T) {
-	if got := clean("a\x1b]0;x\x07b\nc\u202ed\u009be ü→"); got != "a?]0;x?b?c?d?e ü→" {
+// TestWarn: what a broker or a file says cannot steer the terminal.
+func TestWarn(t *testing.T) {
+	var b bytes.Buffer
+	a := &app{Process: Process{Stderr: &b}}
+	a.warn("%s", "a\x1b]0;x\x07b\nc\u202ed\u009be ü→")
+	if got := b.String(); got != `a\x1b]0;x\x07b\nc\u202ed\x9be ü→`+"\n" {
 		t.Errorf("got %q", got)
 	}
 }

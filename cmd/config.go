@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 const (
@@ -246,7 +247,7 @@ func splitEnv(spec flagSpec, value string) []string {
 }
 
 func (a *app) warnUnknownEnv(key, name string, specs map[string]flagSpec) {
-	if near := nearest(name, names(specs)); near != "" {
+	if near := text.Nearest(name, names(specs)); near != "" {
 		a.warn("warning: %s is not a variable of mqttload, did you mean %s?", key, envName(near))
 		return
 	}

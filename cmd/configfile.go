@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/file"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// maxConfigSize bounds a configuration file, in bytes.
+// maxConfigSize bounds a configuration file and one of gates, in bytes.
 const maxConfigSize = 1 << 20
 
 // configFile is a configuration file while it is being read.
@@ -35,7 +35,7 @@ func readConfig(path string, specs map[string]flagSpec, bad *bench.Faults) map[s
 	if path == "" {
 		return nil
 	}
-	b, err := readSmall(path)
+	b, err := file.Read(path, maxConfigSize)
 	if err != nil {
 		bad.Usage("", "--config %s: %v", path, err)
 		return nil
@@ -109,7 +109,7 @@ func (f *configFile) key(key, value *yaml.Node) {
 }
 
 func (f *configFile) unknown(line int, name string, absent bool) {
-	switch near := nearest(name, names(everyKey())); {
+	switch near := text.Nearest(name, names(everyKey())); {
 	case near != "":
 		f.fail(line, "", "unknown key %q, did you mean %q?", name, near)
 	case absent:
@@ -177,43 +177,4 @@ func notPlain(n *yaml.Node) (cause, hint string) {
 		return "has no value", "write \"\" for an empty one, quote one that begins with #, or remove the key"
 	}
 	return "", ""
-}
-
-// readSmall reads a regular file of at most 1 MiB: anything else may never
-// end, or never begin.
-func readSmall(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, osCause(err)
-	}
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return nil, errors.New("is a directory, not a file")
-	case mode&fs.ModeNamedPipe != 0:
-		return nil, errors.New("is a named pipe (FIFO): write its content to a file first")
-	case !mode.IsRegular():
-		return nil, errors.New("is a device or a socket, not a file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, osCause(err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxConfigSize+1))
-	switch {
-	case err != nil:
-		return nil, osCause(err)
-	case len(b) > maxConfigSize:
-		return nil, errors.New("larger than 1 MiB")
-	}
-	return b, nil
-}
-
-// osCause is the system's error without the path, which the caller names.
-func osCause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
 	"syscall"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // Exit codes: see [bench.Faults.InOrder] for which one it is where several apply.
@@ -76,7 +76,7 @@ func (a *app) report(err error) int {
 // or from a broker do not reach the terminal. There is nobody left to tell
 // when stderr is closed.
 func (a *app) warn(format string, args ...any) {
-	a.print(clean(fmt.Sprintf(format, args...)) + "\n")
+	a.print(text.Plain(fmt.Sprintf(format, args...)) + "\n")
 }
 
 // print writes to stderr, one goroutine at a time.
@@ -84,20 +84,6 @@ func (a *app) print(s string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	_, _ = io.WriteString(a.Stderr, s)
-}
-
-// clean replaces what would move the cursor or turn the writing direction.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t':
-			return ' '
-		case r < 0x20, r >= 0x7f && r < 0xa0, r == 0x061c,
-			r >= 0x200e && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return '?'
-		}
-		return r
-	}, s)
 }
 
 // stdoutError is the fault of a result that could not be printed. A reader

@@ -14,7 +14,7 @@ import (
 // business of the package that uses it, so that a flag, a variable, a line of
 // the configuration and one of a scenario are judged by the same code.
 const (
-	text   = iota
+	single = iota
 	list   // repeatable, each occurrence one value
 	toggle // true or false
 )
@@ -180,7 +180,7 @@ func define(c *cobra.Command, groups []flagGroup) {
 	canonical := map[string]string{}
 	for _, f := range all(groups) {
 		switch f.kind {
-		case text:
+		case single:
 			fs.StringP(f.name, f.short, "", f.help)
 		case list:
 			fs.StringArrayP(f.name, f.short, nil, f.help)

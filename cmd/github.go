@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/mqttload/mqttload/internal/file"
 )
 
 // tellGitHub adds markdown to the summary of the step that this process is
@@ -13,7 +15,7 @@ import (
 func (a *app) tellGitHub(summary string, errorLines []string) {
 	if path := a.getenv("GITHUB_STEP_SUMMARY"); path != "" && summary != "" {
 		if err := appendTo(path, strings.TrimRight(summary, "\n")+"\n\n"); err != nil {
-			a.warn("warning: GITHUB_STEP_SUMMARY %s: %v", path, osCause(err))
+			a.warn("warning: GITHUB_STEP_SUMMARY %s: %v", path, file.Cause(err))
 		}
 	}
 	if a.getenv("GITHUB_ACTIONS") == "true" {

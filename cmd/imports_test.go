@@ -11,17 +11,18 @@ import (
 var allowed = map[string]string{
 	"":                    "cmd",
 	"internal/text":       "",
+	"internal/file":       "",
 	"internal/racing":     "",
 	"internal/strictyaml": "internal/text",
 	"mqtt/packet":         "internal/text",
-	"tlsconf":             "internal/text",
+	"tlsconf":             "internal/file internal/text",
 	"result/stats":        "",
 	"result":              "result/stats internal/text",
 	"internal/wire":       "mqtt/packet",
 	"internal/mqtttest":   "mqtt/packet internal/pace internal/wire",
 	"mqtt":                "mqtt/packet internal/wire internal/text",
 	"broker":              "mqtt/packet internal/pace internal/wire internal/text",
-	"scenarios":           "mqtt/packet tlsconf result internal/strictyaml internal/text",
+	"scenarios":           "mqtt/packet tlsconf result internal/strictyaml internal/file internal/text",
 	"internal/pace":       "",
 	"internal/dial":       "mqtt mqtt/packet scenarios tlsconf result internal/text",
 	"load":                "internal/dial scenarios mqtt mqtt/packet tlsconf result internal/pace internal/text",
@@ -29,7 +30,7 @@ var allowed = map[string]string{
 	"internal/bench":      "internal/preflight internal/dial load broker mqtt mqtt/packet scenarios tlsconf result internal/text",
 	"internal/calibrate":  "internal/bench internal/dial load broker mqtt mqtt/packet scenarios tlsconf result result/stats internal/pace internal/wire internal/text internal/mqtttest",
 	"report":              "result internal/text",
-	"cmd":                 "internal/bench internal/dial mqtt mqtt/packet tlsconf scenarios load result report broker internal/calibrate internal/preflight internal/strictyaml internal/text",
+	"cmd":                 "internal/bench internal/dial mqtt mqtt/packet tlsconf scenarios load result report broker internal/calibrate internal/preflight internal/strictyaml internal/file internal/text",
 }
 
 // only says which folders may use a package from outside.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/file"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -73,7 +74,7 @@ func (g *gateReader) take(place string, gate result.Gate, err error) {
 
 // file takes the gates of a file.
 func (g *gateReader) file(place, path string) {
-	b, err := readSmall(path)
+	b, err := file.Read(path, maxConfigSize)
 	if err != nil {
 		g.bad.Usage("", "%s %s: %v", place, path, err)
 		return

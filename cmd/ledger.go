@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/file"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -95,5 +96,5 @@ func (l *ledgerFile) finish() bench.Faults {
 	if l.temp != "" {
 		_ = os.Remove(l.temp)
 	}
-	return bench.Faults{bench.Faultf(bench.Internal, "make room, or choose another file", "write ledger %s: %v", l.path, osCause(l.err))}
+	return bench.Faults{bench.Faultf(bench.Internal, "make room, or choose another file", "write ledger %s: %v", l.path, file.Cause(l.err))}
 }

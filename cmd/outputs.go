@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/file"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 )
@@ -36,7 +38,7 @@ func (known formatSet) name(s string) (string, error) {
 	if err == nil && slices.Contains(known, full) {
 		return full, nil
 	}
-	if near := nearest(s, known); near != "" {
+	if near := text.Nearest(s, known); near != "" {
 		return "", fmt.Errorf("unknown format %q, did you mean %q?", s, near)
 	}
 	return "", fmt.Errorf("unknown format %q: known are %s", s, strings.Join(known, ", "))
@@ -124,7 +126,7 @@ func writable(path string) error {
 	case err == nil && !info.Mode().IsRegular():
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return osCause(err)
+			return file.Cause(err)
 		}
 		return f.Close()
 	case result.StandsForOpenFile(path):
@@ -132,7 +134,7 @@ func writable(path string) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
-		return osCause(err)
+		return file.Cause(err)
 	}
 	_ = f.Close()
 	return os.Remove(f.Name())
@@ -246,7 +248,7 @@ func (o output) write(content []byte) (err error) {
 		err = result.WriteFile(o.path, content)
 	}
 	if err != nil {
-		return &result.FileError{Op: "write", Path: o.path, Err: osCause(err)}
+		return &result.FileError{Op: "write", Path: o.path, Err: file.Cause(err)}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -131,7 +132,7 @@ func (p *progress) ready(c *scenarios.Case, connections int) {
 	if c.Load.SubscriberClients() > 0 && !cycles {
 		what = "subscribed"
 	}
-	p.note("%s: %s of %s", what, result.FormatInt(int64(connections)), plural(c.Load.Connections(), "client"))
+	p.note("%s: %s of %s", what, result.FormatInt(int64(connections)), text.Count(c.Load.Connections(), "client"))
 }
 
 // rates tells what one iteration, of about a second, has brought.
@@ -162,7 +163,7 @@ func (p *progress) rewrite() {
 	if p.mode != showLine {
 		return
 	}
-	line := clean(report.Progress(p.step))
+	line := text.Plain(report.Progress(p.step))
 	if width := p.width(); utf8.RuneCountInString(line) >= width {
 		line = string([]rune(line)[:max(0, width-1)])
 	}

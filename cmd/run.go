@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
@@ -291,7 +292,7 @@ func (r *run) plan(ctx context.Context) error {
 	fmt.Fprintf(&b, "needs %s open files of %s\n", result.FormatInt(int64(bench.Descriptors(r.cases, r.embedded))), result.FormatInt(int64(r.report.Environment.NoFile)))
 	for i, c := range r.cases {
 		width := len(strconv.Itoa(len(r.cases)))
-		fmt.Fprintf(&b, "%*d  %s\n%*s  %s\n", width, i+1, clean(c.ID), width, "", clean(bench.CaseLine(c, r.embedded)))
+		fmt.Fprintf(&b, "%*d  %s\n%*s  %s\n", width, i+1, text.Plain(c.ID), width, "", text.Plain(bench.CaseLine(c, r.embedded)))
 	}
 	_, err := io.WriteString(r.a.Stdout, b.String())
 	return stdoutError(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -62,7 +63,7 @@ func (a *app) showScenario(name string) error {
 		}
 		known = append(known, s.Name)
 	}
-	if near := nearest(name, known); near != "" {
+	if near := text.Nearest(name, known); near != "" {
 		return bench.Faultf(bench.Usage, "see mqttload scenarios list", "no built-in scenario %q, did you mean %q?", printable(name), near)
 	}
 	return bench.Faultf(bench.Usage, "see mqttload scenarios list", "no built-in scenario %q", printable(name))

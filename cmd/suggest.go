@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // flagError turns what pflag says about the command line into a usage error,
@@ -45,7 +46,7 @@ func unknownFlag(c *cobra.Command, e *pflag.NotExistError, see string) error {
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return bench.Faultf(bench.Usage, see, "unknown flag %s, did you mean --%s?", shown, near)
 	}
 	return bench.Faultf(bench.Usage, see, "unknown flag %s", shown)
@@ -59,7 +60,7 @@ func unknownCommand(c *cobra.Command, name string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	if near := nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		return bench.Faultf(bench.Usage, see, "unknown command %q, did you mean %q?", printable(name), near)
 	}
 	return bench.Faultf(bench.Usage, see, "unknown command %q", printable(name))
@@ -93,54 +94,4 @@ func printable(arg string) string {
 		return "..."
 	}
 	return arg
-}
-
-// nearest returns the name closest to s: one that differs in few letters, or
-// the only one that s is the end or the beginning of; "" when none is close.
-func nearest(s string, names []string) string {
-	s = strings.ToLower(strings.ReplaceAll(s, "_", "-"))
-	best, least := "", max(1, len(s)/3)+1
-	for _, n := range names {
-		if d := distance(s, n); d < least {
-			best, least = n, d
-		}
-	}
-	if best != "" || len(s) < 3 {
-		return best
-	}
-	for _, n := range names {
-		if strings.HasPrefix(n, s) || strings.HasSuffix(n, "-"+s) || strings.HasPrefix(s, n+"-") {
-			if best != "" {
-				return ""
-			}
-			best = n
-		}
-	}
-	return best
-}
-
-// distance counts the insertions, deletions, substitutions and swaps of
-// neighbours that lead from a to b (optimal string alignment).
-func distance(a, b string) int {
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range d[0] {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(a)][len(b)]
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mqttload/mqttload/internal/bench"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -117,7 +118,7 @@ func (o outcome) causes(class bench.Class) bench.Faults {
 		s := sums[k]
 		msg := s.example
 		if s.count > 1 {
-			msg = fmt.Sprintf("%s (%s times, in %s)", msg, result.FormatInt(s.count), plural(int(s.cases), "case"))
+			msg = fmt.Sprintf("%s (%s times, in %s)", msg, result.FormatInt(s.count), text.Count(s.cases, "case"))
 		}
 		bad.Add(class, remedy(k.kind, s.example), "%s", msg)
 	}
@@ -252,7 +253,7 @@ func (o outcome) slow() bench.Faults {
 		achieved = result.FormatFloat(*a, 0)
 	}
 	return bench.Faults{bench.Faultf(bench.Incomplete, "the row's Limit says what held it up; without --strict this is a warning",
-		"the rate was not kept in %s: %s of %s %s, first in %s", plural(len(missed), "case"), achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), rate, first.ID)}
+		"the rate was not kept in %s: %s of %s %s, first in %s", text.Count(len(missed), "case"), achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), rate, first.ID)}
 }
 
 // broken finds loss at QoS 1 and 2, and duplicates at QoS 2. A broker that
@@ -308,11 +309,4 @@ func downgraded(c result.Case) bool { return warned(c, "granted-qos") }
 
 func warned(c result.Case, code string) bool {
 	return slices.ContainsFunc(c.Warnings, func(w result.Warning) bool { return w.Code == code })
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return result.FormatInt(int64(n)) + " " + what + "s"
 }

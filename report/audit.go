@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -33,7 +34,7 @@ func WriteAudit(w io.Writer, format string, in *result.Input, findings []result.
 			Findings []result.Finding `json:"findings"`
 		}{in.Source, in.Format, passed, rows, findings})
 	}
-	head := fmt.Sprintf("%s: %d of %s pass", joined(", ", in.Source, in.Format), passed, counted(rows, "row"))
+	head := fmt.Sprintf("%s: %d of %s pass", joined(", ", in.Source, in.Format), passed, text.Count(rows, "row"))
 	var b bytes.Buffer
 	if name == "markdown" {
 		b.WriteString(markdownCell(head) + "\n")
@@ -77,7 +78,7 @@ func findingLines(findings []result.Finding, level result.Level) (lines []string
 		by[f.Code] = append(by[f.Code], perCase{id, f.Message})
 	}
 	for _, code := range codes {
-		lines = append(append(lines, Plain(code)), arrows(by[code])...)
+		lines = append(append(lines, text.Plain(code)), arrows(by[code])...)
 	}
 	return lines
 }

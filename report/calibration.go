@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -223,10 +224,10 @@ func ceilingTable(cases []result.Case) *Table {
 func answerLines(answers []result.Answer) (lines []string) {
 	for _, a := range answers {
 		if a.Passed {
-			lines = append(lines, fmt.Sprintf("  right  %s: %s", Plain(a.Name), Plain(a.Seen)))
+			lines = append(lines, fmt.Sprintf("  right  %s: %s", text.Plain(a.Name), text.Plain(a.Seen)))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("  WRONG  %s: expected %s, seen %s", Plain(a.Name), Plain(a.Expected), Plain(a.Seen)))
+		lines = append(lines, fmt.Sprintf("  WRONG  %s: expected %s, seen %s", text.Plain(a.Name), text.Plain(a.Expected), text.Plain(a.Seen)))
 	}
 	return lines
 }

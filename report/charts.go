@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -60,7 +61,7 @@ func chartsOf(reports []*result.Report, labels []string) (*charts, error) {
 			key := caseKey(c)
 			if _, known := index[key]; !known {
 				index[key] = len(ch.Cases)
-				ch.Cases = append(ch.Cases, chartCase{ID: Plain(key), Runs: make([]*chartRun, len(reports))})
+				ch.Cases = append(ch.Cases, chartCase{ID: text.Plain(key), Runs: make([]*chartRun, len(reports))})
 				all = append(all, c)
 			}
 			run, err := chartRunOf(c)

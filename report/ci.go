@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -33,10 +34,10 @@ func summaryHead(r *result.Report) string {
 	const findingsShown, findingRunes = 20, 400
 	fs := findings(r)
 	if len(fs) == 0 {
-		return fmt.Sprintf("### ✅ mqttload: %s\n", counted(len(r.Cases), "case"))
+		return fmt.Sprintf("### ✅ mqttload: %s\n", text.Count(len(r.Cases), "case"))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "### ❌ mqttload: %s in %s\n\n", counted(len(fs), "finding"), counted(len(r.Cases), "case"))
+	fmt.Fprintf(&b, "### ❌ mqttload: %s in %s\n\n", text.Count(len(fs), "finding"), text.Count(len(r.Cases), "case"))
 	for i, f := range fs {
 		if i == findingsShown {
 			fmt.Fprintf(&b, "- and %s more\n", result.FormatInt(int64(len(fs)-i)))
@@ -45,13 +46,6 @@ func summaryHead(r *result.Report) string {
 		fmt.Fprintf(&b, "- %s\n", markdownCell(shortenTo(about(f), findingRunes)))
 	}
 	return b.String()
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return result.FormatInt(int64(n)) + " " + what + "s"
 }
 
 func about(f finding) string {
@@ -84,7 +78,7 @@ func ComparisonSummary(c *result.Comparison) string {
 	if len(head)+b.Len() < maxSummary {
 		return head + "\n" + b.String()
 	}
-	return head + fmt.Sprintf("\nThe table of %s is too long for a step summary: read the comparison itself.\n", counted(len(c.Cells), "cell"))
+	return head + fmt.Sprintf("\nThe table of %s is too long for a step summary: read the comparison itself.\n", text.Count(len(c.Cells), "cell"))
 }
 
 // ComparisonErrorLines are workflow commands as ErrorLines are: for every
@@ -110,7 +104,7 @@ func ComparisonErrorLines(c *result.Comparison) (lines []string) {
 // commandData and commandProperty escape as GitHub's toolkit does (actions/toolkit,
 // packages/core/src/command.ts), so that no name starts a command of its own.
 func commandData(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(Plain(s))
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text.Plain(s))
 }
 
 func commandProperty(s string) string {

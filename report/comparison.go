@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -100,7 +101,7 @@ func comparedLines(c *result.Comparison) (lines []string) {
 	}
 	if c.Across != "" {
 		side("File", c.Base)
-		return append(lines, "Across: "+Plain(c.Across))
+		return append(lines, "Across: "+text.Plain(c.Across))
 	}
 	side("Base", c.Base)
 	side("Head", c.Head)
@@ -158,10 +159,10 @@ func headline(c *result.Comparison) string {
 		parts[0] += fmt.Sprintf(", %d inconclusive", n)
 	}
 	if n := len(c.Missing); n > 0 {
-		parts = append(parts, counted(n, "cell")+" without a counterpart")
+		parts = append(parts, text.Count(n, "cell")+" without a counterpart")
 	}
 	if n := c.UnstableCells(); n > 0 {
-		parts = append(parts, counted(n, "unstable cell"))
+		parts = append(parts, text.Count(n, "unstable cell"))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -170,15 +171,15 @@ func change(c *result.Comparison) string {
 	faster, n := c.Verdicts(result.Faster), len(c.Cells)
 	switch {
 	case c.Regressions() > 0:
-		return fmt.Sprintf("%s in %s", counted(c.Regressions(), "regression"), counted(n, "cell"))
+		return fmt.Sprintf("%s in %s", text.Count(c.Regressions(), "regression"), text.Count(n, "cell"))
 	case faster > 0:
-		return fmt.Sprintf("no regression in %s, %d faster", counted(n, "cell"), faster)
+		return fmt.Sprintf("no regression in %s, %d faster", text.Count(n, "cell"), faster)
 	case c.Verdicts(result.Same) == n:
-		return fmt.Sprintf("the same in %s, within %.3g %%", counted(n, "cell"), 100*c.Threshold)
+		return fmt.Sprintf("the same in %s, within %.3g %%", text.Count(n, "cell"), 100*c.Threshold)
 	case slices.ContainsFunc(c.Cells, func(x result.CellComparison) bool { return x.Significant }):
-		return fmt.Sprintf("no regression in %s", counted(n, "cell"))
+		return fmt.Sprintf("no regression in %s", text.Count(n, "cell"))
 	}
-	return fmt.Sprintf("no significant change in any of %s", counted(n, "cell"))
+	return fmt.Sprintf("no significant change in any of %s", text.Count(n, "cell"))
 }
 
 // comparisonSections explain the rows that need it.
@@ -245,7 +246,7 @@ func gathered(items []perCase) (out []perCase) {
 		n := count[it.text]
 		switch {
 		case n >= many:
-			out = append(out, perCase{counted(n, "cell"), it.text})
+			out = append(out, perCase{text.Count(n, "cell"), it.text})
 			count[it.text] = 0 // said
 		case n > 0:
 			out = append(out, it)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -90,7 +91,7 @@ func TestComparisonIsSafeToPrint(t *testing.T) {
 		if err := WriteComparison(&b, format, spitefulComparison()); err != nil {
 			t.Fatal(err)
 		}
-		if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && r != '\t' && Plain(string(r)) != string(r) }); i >= 0 {
+		if i := strings.IndexFunc(b.String(), func(r rune) bool { return r != '\n' && r != '\t' && text.Plain(string(r)) != string(r) }); i >= 0 {
 			t.Errorf("%s: %q got through", format, b.String()[i:i+8])
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -90,7 +91,7 @@ func commonLines(params []result.Param) (lines []string) {
 		if i%perLine == 0 {
 			lines = append(lines, "")
 		}
-		lines[len(lines)-1] += Plain(p.Key) + "=" + Plain(shorten(p.Value)) + "  "
+		lines[len(lines)-1] += text.Plain(p.Key) + "=" + text.Plain(shorten(p.Value)) + "  "
 	}
 	return lines
 }
@@ -105,11 +106,11 @@ const arrowColumn = 64
 func arrows(items []perCase) (lines []string) {
 	widest := 0
 	for _, it := range items {
-		widest = max(widest, min(width(Plain(it.id)), arrowColumn))
+		widest = max(widest, min(width(text.Plain(it.id)), arrowColumn))
 	}
 	for _, it := range items {
-		id := Plain(it.id)
-		lines = append(lines, fmt.Sprintf("  %s%s -> %s", id, strings.Repeat(" ", max(0, widest-width(id))), Plain(it.text)))
+		id := text.Plain(it.id)
+		lines = append(lines, fmt.Sprintf("  %s%s -> %s", id, strings.Repeat(" ", max(0, widest-width(id))), text.Plain(it.text)))
 	}
 	return lines
 }
@@ -132,12 +133,12 @@ func errorLines(cases []result.Case) (lines []string) {
 	}
 	for _, k := range order {
 		e := sum[k]
-		line := fmt.Sprintf("  %s: %s (%s times)", Plain(e.Kind), Plain(e.Reason), result.FormatInt(e.Count))
+		line := fmt.Sprintf("  %s: %s (%s times)", text.Plain(e.Kind), text.Plain(e.Reason), result.FormatInt(e.Count))
 		if e.Count == 1 {
 			line = strings.Replace(line, " times)", " time)", 1)
 		}
 		if e.Example != "" {
-			line += ", for example: " + Plain(e.Example)
+			line += ", for example: " + text.Plain(e.Example)
 		}
 		lines = append(lines, line)
 	}
@@ -162,7 +163,7 @@ func warningCodes(cases []result.Case) (codes []string, by map[string][]perCase,
 func warningLines(cases []result.Case) (lines []string) {
 	codes, by, _ := warningCodes(cases)
 	for _, code := range codes {
-		lines = append(lines, Plain(code))
+		lines = append(lines, text.Plain(code))
 		lines = append(lines, arrows(by[code])...)
 	}
 	return lines
@@ -198,11 +199,11 @@ func gateLines(gates []result.GateResult) (lines []string) {
 		if g.Value != nil {
 			value = gateNumber(*g.Value)
 		}
-		found := Plain(g.Case) + " is " + value
+		found := text.Plain(g.Case) + " is " + value
 		if g.Message != "" {
 			found = joined(": ", g.Case, g.Message)
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s  (%s)", verdict, Plain(g.Rule), found))
+		lines = append(lines, fmt.Sprintf("  %s  %s  (%s)", verdict, text.Plain(g.Rule), found))
 	}
 	return lines
 }

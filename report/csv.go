@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -152,7 +153,7 @@ func csvParam(c *result.Case, key string) string {
 // that begin with one of = + - @ and their full-width forms (OWASP, CSV
 // injection). A number is left alone: -1 is no formula.
 func csvText(s string) string {
-	p := Plain(s)
+	p := text.Plain(s)
 	if _, err := strconv.ParseFloat(p, 64); err == nil {
 		return p
 	}

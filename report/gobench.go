@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -40,13 +41,13 @@ func GoBench(w io.Writer, r *result.Report) error {
 func benchHead(b *bytes.Buffer, r *result.Report) {
 	for _, f := range facts(r) {
 		// Readers stop at a line of 64 KiB.
-		fmt.Fprintf(b, "# %s: %s\n", f.Key, Plain(shortenTo(f.Value, commentRunes)))
+		fmt.Fprintf(b, "# %s: %s\n", f.Key, text.Plain(shortenTo(f.Value, commentRunes)))
 	}
 	for _, kv := range [][2]string{
 		{"goos", r.Environment.OS}, {"goarch", r.Environment.Arch}, {"pkg", "github.com/mqttload/mqttload"}, {"cpu", r.Environment.CPU},
 	} {
 		if kv[1] != "" {
-			fmt.Fprintf(b, "%s: %s\n", kv[0], Plain(kv[1]))
+			fmt.Fprintf(b, "%s: %s\n", kv[0], text.Plain(kv[1]))
 		}
 	}
 	for _, u := range benchUnits {

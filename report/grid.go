@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 	"github.com/olekukonko/tablewriter/renderer"
@@ -24,7 +25,7 @@ func width(s string) int {
 // consoleGrid writes t between bars, with dashes under the header, as
 // BenchmarkDotNet's console does.
 func consoleGrid(w io.Writer, t *Table) error {
-	return grid(w, t, Plain, renderer.NewBlueprint(tw.Rendition{
+	return grid(w, t, text.Plain, renderer.NewBlueprint(tw.Rendition{
 		Symbols:  tw.NewSymbols(tw.StyleMarkdown),
 		Borders:  tw.Border{Left: tw.On, Right: tw.On, Top: tw.Off, Bottom: tw.Off},
 		Settings: tw.Settings{Lines: tw.Lines{ShowHeaderLine: tw.On}},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -20,7 +21,7 @@ import (
 func HDRLog(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	start := max(r.Run.Started.Unix(), 0)
-	fmt.Fprintf(&b, "#[Latencies in nanoseconds, of mqttload run %s]\n", Plain(r.Run.ID))
+	fmt.Fprintf(&b, "#[Latencies in nanoseconds, of mqttload run %s]\n", text.Plain(r.Run.ID))
 	fmt.Fprintf(&b, "#[Histogram log format version 1.3]\n")
 	fmt.Fprintf(&b, "#[StartTime: %d (seconds since epoch), %s]\n", start, time.Unix(start, 0).UTC().Format(time.RFC3339))
 	fmt.Fprintf(&b, "#[BaseTime: %d (seconds since epoch)]\n", start)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -66,7 +67,7 @@ func target(t result.Target) string {
 	if t.Embedded {
 		return joined(", ", "embedded broker on loopback", t.URL)
 	}
-	return Plain(t.URL)
+	return text.Plain(t.URL)
 }
 
 // tlsLine shows what was negotiated, and for which rows where not for all.
@@ -140,7 +141,7 @@ func responseInformation(t result.Target) string {
 	if t.Connack == nil || t.Connack.ResponseInformation == nil {
 		return ""
 	}
-	return Plain(*t.Connack.ResponseInformation)
+	return text.Plain(*t.Connack.ResponseInformation)
 }
 
 // requestLines states the unit of a request.
@@ -175,7 +176,7 @@ func joined(sep string, parts ...string) string {
 	var kept []string
 	for _, p := range parts {
 		if p != "" {
-			kept = append(kept, Plain(p))
+			kept = append(kept, text.Plain(p))
 		}
 	}
 	return strings.Join(kept, sep)

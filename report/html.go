@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -80,7 +81,7 @@ type frame struct {
 
 // loadFrame reads the embedded files once.
 var loadFrame = sync.OnceValues(func() (*frame, error) {
-	t, err := template.New("report.html.tmpl").Funcs(template.FuncMap{"plain": Plain}).ParseFS(assets, "assets/report.html.tmpl")
+	t, err := template.New("report.html.tmpl").Funcs(template.FuncMap{"plain": text.Plain}).ParseFS(assets, "assets/report.html.tmpl")
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -69,7 +70,7 @@ func JUnit(w io.Writer, r *result.Report) error {
 		total += elapsed(&r.Cases[i])
 	}
 	for _, f := range strayGates(r) {
-		suite.Cases = append(suite.Cases, junitCase{Name: Plain("gate " + f.id), Classname: "mqttload", Time: "0.000", Failure: failure([]finding{f})})
+		suite.Cases = append(suite.Cases, junitCase{Name: text.Plain("gate " + f.id), Classname: "mqttload", Time: "0.000", Failure: failure([]finding{f})})
 	}
 	suite.count()
 	suite.Time = seconds(total)
@@ -104,7 +105,7 @@ func (s *junitSuite) count() {
 }
 
 func junitOf(r *result.Report, c *result.Case) junitCase {
-	t := junitCase{Name: Plain(c.ID), Classname: "mqttload", Time: seconds(elapsed(c)), Output: junitOutput(c)}
+	t := junitCase{Name: text.Plain(c.ID), Classname: "mqttload", Time: seconds(elapsed(c)), Output: junitOutput(c)}
 	if t.Name == "" {
 		t.Name = "mqttload"
 	}
@@ -126,7 +127,7 @@ func junitOf(r *result.Report, c *result.Case) junitCase {
 func failure(fs []finding) *junitMessage {
 	lines := make([]string, len(fs))
 	for i, f := range fs {
-		lines[i] = Plain(f.text)
+		lines[i] = text.Plain(f.text)
 	}
 	m := &junitMessage{Message: lines[0], Type: fs[0].kind, Text: strings.Join(lines, "\n")}
 	if len(fs) > 1 {
@@ -157,14 +158,14 @@ func junitOutput(c *result.Case) string {
 	}
 	lines := append([]string{strings.Join(parts, ", ")}, deliveryLines([]result.Case{*c})...)
 	for _, w := range c.Warnings {
-		lines = append(lines, Plain("warning "+w.Code+": "+w.Message))
+		lines = append(lines, text.Plain("warning "+w.Code+": "+w.Message))
 	}
 	return strings.Join(lines, "\n")
 }
 
 func junitProperties(r *result.Report) (ps []junitProperty) {
 	for _, f := range facts(r) {
-		ps = append(ps, junitProperty{f.Key, Plain(f.Value)})
+		ps = append(ps, junitProperty{f.Key, text.Plain(f.Value)})
 	}
 	return ps
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -40,7 +41,7 @@ type Step struct {
 // "[3/12] qos=1/payload=1024  launch 1/2  actual 4/15  41,234 msg/s".
 // The launch is left out where there is only one.
 func Progress(s Step) string {
-	parts := []string{fmt.Sprintf("[%s] %s", of(s.Case, s.Cases), Plain(s.ID))}
+	parts := []string{fmt.Sprintf("[%s] %s", of(s.Case, s.Cases), text.Plain(s.ID))}
 	if s.Launches > 1 {
 		parts = append(parts, "launch "+of(s.Launch, s.Launches))
 	}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // Gate is one parsed rule: what a metric of the selected cases must be, or must
@@ -175,17 +177,7 @@ func (g Gate) selects(params []Param) bool {
 }
 
 func (s Selector) match(p Param) bool {
-	return p.Key == s.Key && slices.ContainsFunc(s.Values, func(v string) bool { return sameValue(v, p.Value) })
-}
-
-// sameValue compares values of params: 8KiB is 8192.
-func sameValue(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, errX := parseSize(a)
-	y, errY := parseSize(b)
-	return errX == nil && errY == nil && x == y
+	return p.Key == s.Key && slices.ContainsFunc(s.Values, func(v string) bool { return sameValue(p.Key, v, p.Value) })
 }
 
 // Check returns a *GateError where the selector of g matches none of the cases
@@ -203,7 +195,7 @@ func (g Gate) Check(cases [][]Param) error {
 		if keys, values := axisOf(cases, s.Key); !keys[s.Key] {
 			return &GateError{g.Text, fmt.Sprintf("no case has a param %q%s", s.Key, hint(s.Key, sortedKeys(keys)))}
 		} else if !s.matchesAny(values) {
-			return &GateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", s.Key, s.Values[0], strings.Join(sortedKeys(values), ", "))}
+			return g.noCase(s.Key, s.Values[0], values)
 		}
 	}
 	return &GateError{g.Text, "no case matches all of its selector: name fewer params"}
@@ -218,10 +210,18 @@ func (g Gate) checkList(s Selector, cases [][]Param) error {
 	}
 	for _, v := range s.Values[1:] {
 		if !(Selector{s.Key, []string{v}}).matchesAny(values) {
-			return &GateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", s.Key, v, strings.Join(sortedKeys(values), ", "))}
+			return g.noCase(s.Key, v, values)
 		}
 	}
 	return nil
+}
+
+// noCase is the error of a value that no case has.
+func (g Gate) noCase(key, value string, values map[string]bool) error {
+	if _, err := paramValue(key, value); errors.Is(err, text.ErrAmbiguous) {
+		return &GateError{g.Text, fmt.Sprintf("%s=%s: %v", key, value, err)}
+	}
+	return &GateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", key, value, strings.Join(sortedKeys(values), ", "))}
 }
 
 // axisOf are the keys of all params, and the values of those called key.

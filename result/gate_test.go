@@ -20,6 +20,9 @@ func TestParseGate(t *testing.T) {
 		"req_per_sec >= 30k/s":                  {Metric: "summary.req_per_sec", Op: ">=", Limit: 30e3},
 		"req_per_sec >= 3e4":                    {Metric: "summary.req_per_sec", Op: ">=", Limit: 30e3},
 		"bytes_per_sec > 10MiB/s":               {Metric: "summary.bytes_per_sec", Op: ">", Limit: 10 << 20},
+		"io.bytes_written < 1.5k":               {Metric: "io.bytes_written", Op: "<", Limit: 1536},
+		"io.bytes_written < 2Mi":                {Metric: "io.bytes_written", Op: "<", Limit: 2 << 20},
+		"io.bytes_written < 2kB":                {Metric: "io.bytes_written", Op: "<", Limit: 2e3},
 		"io.bytes_written < 2GB":                {Metric: "io.bytes_written", Op: "<", Limit: 2e9},
 		"lost == 0":                             {Metric: "delivery.lost", Op: "==", Limit: 0},
 		"lost < 0.1%":                           {Metric: "delivery.lost", Op: "<", Limit: 0.1, Percent: true},
@@ -48,8 +51,9 @@ func TestParseGate(t *testing.T) {
 func TestParseGateRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"p99 < 5":                   `gate "p99 < 5": latency.end_to_end.p99_ns is a time and needs a unit: write 5ms, or ns, us, s`,
-		"p99 < 5KiB":                `"KiB" is no unit of latency.end_to_end.p99_ns, a time: use ns, us, ms or s`,
-		"lost < 5ms":                `"ms" is no unit of delivery.lost, a count: use k or M, or none`,
+		"p99 < 5KiB":                `"KiB" is not a unit of latency.end_to_end.p99_ns, a time: use ns, us, ms or s`,
+		"lost < 5ms":                `"ms" is not a unit of delivery.lost, a count: use k or M, or none`,
+		"bytes_per_sec > 8KB/s":     `gate "bytes_per_sec > 8KB/s": KB means 1000 to some and 1024 to others: write 8kB or 8KiB`,
 		"bytes_per_sec > 5ms":       "a number of bytes: use B, KiB",
 		"p98 < 5ms":                 `unknown metric "p98": did you mean p9`,
 		"req_per_second > 5":        `unknown metric "req_per_second": did you mean req_per_sec?`,
@@ -176,7 +180,7 @@ func TestEvaluate(t *testing.T) {
 }
 
 func TestGateCheck(t *testing.T) {
-	cases := [][]Param{{{"qos", "0"}, {"payload", "10"}}, {{"qos", "1"}, {"payload", "8192"}}}
+	cases := [][]Param{{{"qos", "0"}, {"payload", "10"}}, {{"qos", "1"}, {"payload", "8192"}, {"rate", "8000"}}}
 	for text, want := range map[string]string{
 		"lost == 0":                      "",
 		"lost == 0 @ qos=1":              "",
@@ -185,7 +189,14 @@ func TestGateCheck(t *testing.T) {
 		"lost == 0 @ qso=1":              `no case has a param "qso": did you mean qos?`,
 		"lost == 0 @ qos=0,2":            "no case has qos=2: there are 0, 1",
 		"lost == 0 @ qos=2":              "no case has qos=2: there are 0, 1",
-		"lost == 0 @ qos=0 payload=8k":   "no case has payload=8k",
+		"lost == 0 @ payload=8k":         "",
+		"lost == 0 @ payload=8Ki,10B":    "",
+		"lost == 0 @ rate=8k":            "",
+		"lost == 0 @ rate=8KiB":          "no case has rate=8KiB: there are 8000",
+		"lost == 0 @ payload=8kB":        "no case has payload=8kB: there are 10, 8192",
+		"lost == 0 @ payload=8KB":        "payload=8KB: KB means 1000 to some and 1024 to others: write 8kB or 8KiB",
+		"lost == 0 @ payload=10,8KB":     "payload=8KB: KB means 1000 to some",
+		"lost == 0 @ qos=0 payload=8k":   "no case matches all of its selector",
 		"lost == 0 @ qos=0 payload=8192": "no case matches all of its selector",
 	} {
 		g, err := ParseGate(text, false)

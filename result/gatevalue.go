@@ -7,31 +7,42 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
-// unitsOf are the units that limits of a dimension take, "" being a bare number.
-var unitsOf = map[Dimension]map[string]float64{
-	DimTime: {"ns": 1, "μs": 1e3, "µs": 1e3, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "min": 60e9},
-	DimBytes: {
-		"": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9,
-		"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
-	},
-	DimCount: {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9},
-}
+// timeUnits are the units of times, in ns.
+var timeUnits = map[string]float64{"ns": 1, "μs": 1e3, "µs": 1e3, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "min": 60e9}
 
 // shownUnits are those that messages offer.
 var shownUnits = map[Dimension]string{DimTime: "ns, us, ms or s", DimBytes: "B, KiB, MiB, kB or MB, or none", DimCount: "k or M, or none"}
 
+// factorOf returns what a unit behind a limit multiplies number by, "" being no
+// unit, and 0 where the unit is unknown. The error is about a unit with two meanings.
+func factorOf(dim Dimension, number, unit string) (float64, error) {
+	switch dim {
+	case DimTime:
+		return timeUnits[unit], nil
+	case DimCount:
+		return text.CountUnit(unit), nil
+	}
+	n, err := text.SizeUnit(number, unit)
+	if errors.Is(err, text.ErrNotSize) {
+		err = nil
+	}
+	return float64(n), err
+}
+
 var limitText = regexp.MustCompile(`^([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)$`)
 
 // parseLimit reads the value of a gate on m, in ns, bytes or as a count.
-func parseLimit(text string, m metric) (limit float64, percent bool, err error) {
-	if strings.ContainsAny(text, ",_") {
-		return 0, false, fmt.Errorf("%q is not a number: write it without separators, or as 30k", text)
+func parseLimit(s string, m metric) (limit float64, percent bool, err error) {
+	if strings.ContainsAny(s, ",_") {
+		return 0, false, fmt.Errorf("%q is not a number: write it without separators, or as 30k", s)
 	}
-	parts := limitText.FindStringSubmatch(text)
+	parts := limitText.FindStringSubmatch(s)
 	if parts == nil {
-		return 0, false, fmt.Errorf("%q is not a number with a unit", text)
+		return 0, false, fmt.Errorf("%q is not a number with a unit", s)
 	}
 	v, err := strconv.ParseFloat(parts[1], 64)
 	if err != nil {
@@ -47,18 +58,20 @@ func parseLimit(text string, m metric) (limit float64, percent bool, err error) 
 		}
 		return v, true, nil
 	}
-	factor, ok := unitsOf[m.dim][unit]
+	factor, err := factorOf(m.dim, parts[1], unit)
 	switch {
-	case ok && math.IsInf(v*factor, 0):
-		return 0, false, fmt.Errorf("%q is out of range", text)
-	case ok:
+	case err != nil:
+		return 0, false, err
+	case math.IsInf(v*factor, 0):
+		return 0, false, fmt.Errorf("%q is out of range", s)
+	case factor > 0:
 		return v * factor, false, nil
 	case unit == "" && v == 0:
 		return 0, false, nil
 	case unit == "":
 		return 0, false, fmt.Errorf("%s is a %s and needs a unit: write %sms, or ns, us, s", m.path, m.dim, parts[1])
 	}
-	return 0, false, fmt.Errorf("%q is no unit of %s, a %s: use %s", unit, m.path, dimensionName(m.dim), shownUnits[m.dim])
+	return 0, false, fmt.Errorf("%q is not a unit of %s, a %s: use %s", unit, m.path, dimensionName(m.dim), shownUnits[m.dim])
 }
 
 func dimensionName(d Dimension) string {
@@ -68,16 +81,24 @@ func dimensionName(d Dimension) string {
 	return string(d)
 }
 
-// parseSize reads a number with an optional unit of bytes: "8192", "8KiB".
-func parseSize(text string) (float64, error) {
-	parts := limitText.FindStringSubmatch(text)
-	if parts == nil {
-		return 0, errors.New("no size")
+// sameValue compares values of a param: payload=8KiB is payload=8192, and
+// rate=8k is rate=8000, as where they are set.
+func sameValue(key, a, b string) bool {
+	x, errX := paramValue(key, a)
+	y, errY := paramValue(key, b)
+	return a == b || errX == nil && errY == nil && x == y
+}
+
+// paramValue reads the value of a param: a rate, or else a size in bytes.
+func paramValue(key, s string) (float64, error) {
+	if !strings.Contains(strings.ToLower(key), "rate") {
+		n, err := text.ParseSize(s)
+		return float64(n), err
 	}
-	factor, ok := unitsOf[DimBytes][parts[2]]
-	if !ok {
-		return 0, errors.New("no unit of bytes")
+	parts := limitText.FindStringSubmatch(s)
+	if parts == nil || text.CountUnit(parts[2]) == 0 {
+		return 0, errors.New("is not a rate")
 	}
 	v, err := strconv.ParseFloat(parts[1], 64)
-	return v * factor, err
+	return v * text.CountUnit(parts[2]), err
 }

@@ -248,7 +248,7 @@ func parsePrinted(text, unit string) (p Printed, ok bool, err error) {
 	return p, true, nil
 }
 
-// timeFactor is how many nanoseconds a unit has, 0 for what is no unit of time.
+// timeFactor is how many nanoseconds a unit has, 0 for what is not a unit of time.
 // The micro sign comes as U+03BC, U+00B5 and u.
 func timeFactor(unit string) float64 {
 	switch unit {

@@ -2,8 +2,8 @@ package result
 
 import (
 	"math"
-	"strconv"
-	"strings"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // TimeUnit is a unit in which times are printed.
@@ -49,31 +49,7 @@ func FormatNS(ns float64) string {
 }
 
 // FormatFloat prints v with thousands separators and fixed decimals: "12,345.68".
-func FormatFloat(v float64, decimals int) string {
-	return group(strconv.FormatFloat(v, 'f', decimals, 64))
-}
+func FormatFloat(v float64, decimals int) string { return text.Float(v, decimals) }
 
 // FormatInt prints n with thousands separators: "1,234,567".
-func FormatInt(n int64) string {
-	return group(strconv.FormatInt(n, 10))
-}
-
-func group(s string) string {
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "-", s[1:]
-	}
-	whole, fraction, found := strings.Cut(s, ".")
-	var b strings.Builder
-	b.WriteString(sign)
-	for i, c := range whole {
-		if i > 0 && (len(whole)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	if found {
-		b.WriteString("." + fraction)
-	}
-	return b.String()
-}
+func FormatInt(n int64) string { return text.Int(n) }

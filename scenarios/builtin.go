@@ -9,6 +9,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/mqttload/mqttload/internal/file"
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 //go:embed builtin/*.yaml
@@ -57,19 +60,19 @@ func Open(nameOrFile string) (*Scenario, error) {
 	if slices.Contains(names, nameOrFile) {
 		return builtin(nameOrFile), nil
 	}
-	data, err := readRegular(nameOrFile, maxFileSize, "is larger than 1 MiB, which no scenario is")
+	data, err := file.Read(nameOrFile, maxFileSize)
 	switch {
 	case err == nil:
 		return Parse(nameOrFile, data)
 	case errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(nameOrFile, `/\.`):
 		return nil, Errors{{Msg: unknownScenario(nameOrFile, names)}}
 	}
-	return nil, Errors{{Msg: fmt.Sprintf("scenario file %s: %v", shown(nameOrFile), err)}}
+	return nil, Errors{{Msg: fmt.Sprintf("scenario file %s: %v", text.Quote(nameOrFile), err)}}
 }
 
 func unknownScenario(name string, names []string) string {
 	msg := fmt.Sprintf("scenario %s is unknown", quoted(name))
-	if near := nearest(name, names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		msg += fmt.Sprintf(", did you mean %q", near)
 	}
 	return msg + ": built in are " + strings.Join(names, ", ") + "; anything else is the path of a YAML file"

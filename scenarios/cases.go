@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/tlsconf"
@@ -231,9 +232,9 @@ func (s *Scenario) excludes(axes []axis) ([]*pattern, Errors) {
 }
 
 func excludeParam(axes []axis, part string) (result.Param, error) {
-	key, text, ok := strings.Cut(part, "=")
+	key, value, ok := strings.Cut(part, "=")
 	if !ok {
-		return result.Param{}, fmt.Errorf("%s is not KEY=VALUE: write such as qos=2/payload=8192", shown(part))
+		return result.Param{}, fmt.Errorf("%s is not KEY=VALUE: write such as qos=2/payload=8192", text.Quote(part))
 	}
 	i := slices.IndexFunc(axes, func(a axis) bool { return a.key == key })
 	if i < 0 {
@@ -241,21 +242,21 @@ func excludeParam(axes []axis, part string) (result.Param, error) {
 		for _, a := range axes {
 			keys = append(keys, a.key)
 		}
-		return result.Param{}, fmt.Errorf("%s is no axis: the axes are %s", shown(key), strings.Join(keys, ", "))
+		return result.Param{}, fmt.Errorf("%s is no axis: the axes are %s", text.Quote(key), strings.Join(keys, ", "))
 	}
-	if plain, err := url.PathUnescape(text); err == nil {
-		text = plain // as in ids
+	if plain, err := url.PathUnescape(value); err == nil {
+		value = plain // as in ids
 	}
 	for _, v := range axes[i].values {
-		if text == v.name || text == v.source {
+		if value == v.name || value == v.source {
 			return result.Param{Key: key, Value: v.name}, nil
 		}
 	}
 	// A file need not be read to see that it is not on the axis.
-	if strings.HasPrefix(text, "@") || strings.HasPrefix(text, "trace:") {
-		return result.Param{Key: key, Value: text}, nil
+	if strings.HasPrefix(value, "@") || strings.HasPrefix(value, "trace:") {
+		return result.Param{Key: key, Value: value}, nil
 	}
-	v, err := fieldOf(key).parse("", text)
+	v, err := fieldOf(key).parse("", value)
 	return result.Param{Key: key, Value: v.name}, err
 }
 
@@ -356,19 +357,19 @@ const maxClientNumber = 100_000_000
 func checkNames(c *Case, clients int, fail failer) {
 	id, topic := c.Clients.ClientID, c.Clients.Topic
 	if clients > 1 && !uses(id, 'i') && id != "" && !c.Clients.credentialIDs {
-		fail("client_id", "client_id %s is the same for all %d clients, and brokers allow it once: add %%i", shown(id), clients)
+		fail("client_id", "client_id %s is the same for all %d clients, and brokers allow it once: add %%i", text.Quote(id), clients)
 	}
 	if n, what := c.Load.Topics, "topics"; n > 1 && !c.topicsDiffer() {
 		if c.Load.Pairs == n {
 			what = "pairs"
 		}
-		fail("topic", "topic %s is the same for all %d %s, and each needs its own: add %%i", shown(topic), n, what)
+		fail("topic", "topic %s is the same for all %d %s, and each needs its own: add %%i", text.Quote(topic), n, what)
 	}
 	longest := clientVars(c, maxClientNumber).C
 	switch {
 	// MQTT 3.1, section 3.1: the Client Identifier has 1 to 23 characters.
 	case c.Protocol == packet.V31 && (id == "" || len(longest) > 23):
-		fail("client_id", "client_id %s may have %d characters, and MQTT 3.1 allows 1 to 23: shorten it", shown(id), len(longest))
+		fail("client_id", "client_id %s may have %d characters, and MQTT 3.1 allows 1 to 23: shorten it", text.Quote(id), len(longest))
 	// [MQTT-3.1.3-7] of MQTT 3.1.1
 	case c.Protocol == packet.V311 && id == "" && !c.Clients.CleanStart:
 		fail("client_id", "an empty client_id needs clean_start with MQTT 3.1.1")
@@ -433,14 +434,14 @@ func (s *Scenario) Warnings() []result.Warning {
 	var list []result.Warning
 	if strings.HasPrefix(Expand(s.base.Clients.Topic, topicVars(&s.base, 1)), "$") {
 		list = append(list, result.Warning{
-			Code: "dollar-topic", Message: fmt.Sprintf("topic %s begins with $, which brokers keep for themselves", shown(s.base.Clients.Topic)),
+			Code: "dollar-topic", Message: fmt.Sprintf("topic %s begins with $, which brokers keep for themselves", text.Quote(s.base.Clients.Topic)),
 			// [MQTT-4.7.2-1] and the non-normative comment below it
 			Hint: "brokers may refuse or drop messages to it: choose another topic",
 		})
 	}
 	if name := s.stamped(); name != "" {
 		list = append(list, result.Warning{
-			Code: "stamp", Message: fmt.Sprintf("the first 8 bytes of payload %s are replaced by the ledger's stamp", shown(name)),
+			Code: "stamp", Message: fmt.Sprintf("the first 8 bytes of payload %s are replaced by the ledger's stamp", text.Quote(name)),
 			Hint: "--verify=off sends it as it is, and then messages are only counted",
 		})
 	}
@@ -452,7 +453,7 @@ func (s *Scenario) Warnings() []result.Warning {
 	}
 	if s.passwordFileIsPublic() {
 		list = append(list, result.Warning{
-			Code: "password-file-mode", Message: fmt.Sprintf("everybody can read the password file %s", shown(s.passwordFile)),
+			Code: "password-file-mode", Message: fmt.Sprintf("everybody can read the password file %s", text.Quote(s.passwordFile)),
 			Hint: "chmod 600 it",
 		})
 	}

@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mqttload/mqttload/internal/file"
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // Credential is who one client is: a row of a credentials file. A column that
@@ -36,12 +39,9 @@ var credentialColumns = [...]string{"id", "user", "password", "cert", "key"}
 // OpenCredentials opens a CSV file whose first row names its columns, in any
 // order, of id, user, password, cert and key. Errors name the file and the line.
 func OpenCredentials(path string) (*Credentials, error) {
-	if err := regular(path); err != nil {
-		return nil, fmt.Errorf("credentials file %s: %w", shown(path), err)
-	}
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("credentials file %s: %w", shown(path), bareError(err))
+		return nil, fmt.Errorf("credentials file %s: %w", text.Quote(path), err)
 	}
 	c := &Credentials{name: path, file: f, rows: csv.NewReader(skipMark(f))}
 	c.rows.ReuseRecord = true
@@ -138,7 +138,7 @@ func (c *Credentials) HasIDs() bool { return c.columns[0] >= 0 }
 func (c *Credentials) Close() error { return c.file.Close() }
 
 func (c *Credentials) fail(line int, format string, args ...any) error {
-	return fmt.Errorf("credentials file %s:%d: %s", shown(c.name), line, fmt.Sprintf(format, args...))
+	return fmt.Errorf("credentials file %s:%d: %s", text.Quote(c.name), line, fmt.Sprintf(format, args...))
 }
 
 // damage is an error of the CSV reader without the row, which holds a password.
@@ -147,7 +147,7 @@ func (c *Credentials) damage(err error) error {
 	if errors.As(err, &parse) {
 		return c.fail(parse.Line, "%v", parse.Err)
 	}
-	return fmt.Errorf("credentials file %s: %w", shown(c.name), bareError(err))
+	return fmt.Errorf("credentials file %s: %w", text.Quote(c.name), file.Cause(err))
 }
 
 // columnsOf reads the header alone: whether the file has client ids, and
@@ -162,11 +162,11 @@ func columnsOf(path string) (ids, auth bool, err error) {
 
 // checkFiles refuses a row whose certificate or key is not there.
 func (c *Credentials) checkFiles(one *Credential) error {
-	for i, file := range []string{one.CertFile, one.KeyFile} {
-		if file == "" {
+	for i, path := range []string{one.CertFile, one.KeyFile} {
+		if path == "" {
 			continue
 		}
-		if err := regular(file); err != nil {
+		if err := file.Check(path); err != nil {
 			// Unnamed: in a file of mixed-up columns it is somebody's password.
 			return c.fail(one.line, "the file of column %s: %v", credentialColumns[3+i], err)
 		}
@@ -189,7 +189,7 @@ func checkCredentials(path string, clients int, tls, scram bool) error {
 	for n := range clients {
 		one, err := c.Next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("credentials file %s has %s for %s: add rows or ask for fewer clients", shown(path), counted(n, "rows"), counted(clients, "clients"))
+			return fmt.Errorf("credentials file %s has %s for %s: add rows or ask for fewer clients", text.Quote(path), text.Count(n, "row"), text.Count(clients, "client"))
 		}
 		if err == nil {
 			err = c.checkFiles(&one)

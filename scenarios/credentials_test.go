@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 func writeFile(t *testing.T, name, content string) string {
@@ -53,7 +55,7 @@ func TestCredentialsErrors(t *testing.T) {
 	} {
 		path := writeFile(t, "c.csv", in)
 		err := checkCredentials(path, 9, true, false)
-		if err == nil || err.Error() != "credentials file "+shown(path)+want {
+		if err == nil || err.Error() != "credentials file "+text.Quote(path)+want {
 			t.Errorf("%.20q: %v", in, err)
 		}
 	}
@@ -69,7 +71,7 @@ func TestCredentialsOfScenario(t *testing.T) {
 		t.Errorf("%+v", c.Clients)
 	}
 	_, err := set(t, base(), "pairs", "2").Cases()
-	checkErrors(t, err, "--credentials: credentials file "+shown(path)+" has 3 rows for 4 clients: add rows or ask for fewer clients")
+	checkErrors(t, err, "--credentials: credentials file "+text.Quote(path)+" has 3 rows for 4 clients: add rows or ask for fewer clients")
 	_, err = set(t, base(), "credentials", path+"x").Cases()
 	if err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("missing: %v", err)
@@ -95,9 +97,9 @@ func TestCredentialFiles(t *testing.T) {
 		t.Errorf("two clients: %v", err)
 	}
 	checkErrors(t, cases("target: {url: mqtts://h}\nload: {subscribers: 2}"),
-		"--credentials: credentials file "+shown(path)+":4: the file of column key: no such file or directory")
+		"--credentials: credentials file "+text.Quote(path)+":4: the file of column key: no such file or directory")
 	checkErrors(t, cases("target: {url: mqtt://h}"),
-		"--credentials: credentials file "+shown(path)+":1: column cert needs transport tls: add it to transport, or remove the column")
+		"--credentials: credentials file "+text.Quote(path)+":1: column cert needs transport tls: add it to transport, or remove the column")
 }
 
 func TestWill(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // Bounds of what a scenario may ask for. They keep a slip of the keyboard from
@@ -164,10 +166,10 @@ func unless[T comparable](def T, f field) field {
 }
 
 func timeField(key string, least, most time.Duration, at func(*Case) *time.Duration) field {
-	return field{key: key, parse: func(_, text string) (value, error) {
-		d, err := parseTime(key, text, least, most)
-		return plain(formatDuration(d), func(c *Case) { *at(c) = d }), err
-	}, get: func(s *Scenario) any { return formatDuration(*at(&s.base)) }}
+	return field{key: key, parse: func(_, s string) (value, error) {
+		d, err := parseTime(key, s, least, most)
+		return plain(text.Duration(d), func(c *Case) { *at(c) = d }), err
+	}, get: func(s *Scenario) any { return text.Duration(*at(&s.base)) }}
 }
 
 func boolField(key string, at func(*Case) *bool) field {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/tlsconf"
 )
@@ -84,12 +85,12 @@ func clientFields() []field {
 		{key: "keepalive", parse: func(_, text string) (value, error) {
 			d, err := parseSeconds("keepalive", text, maxKeepAlive)
 			return plain(text, func(c *Case) { c.Clients.KeepAlive = d }), err
-		}, get: func(s *Scenario) any { return formatDuration(s.base.Clients.KeepAlive) }},
+		}, get: func(s *Scenario) any { return text.Duration(s.base.Clients.KeepAlive) }},
 		boolField("clean_start", func(c *Case) *bool { return &c.Clients.CleanStart }),
 		{key: "session_expiry", parse: func(_, text string) (value, error) {
 			d, err := parseSeconds("session_expiry", text, maxExpiry)
 			return plain(text, func(c *Case) { c.Clients.SessionExpiry = d }), err
-		}, get: func(s *Scenario) any { return formatDuration(s.base.Clients.SessionExpiry) }},
+		}, get: func(s *Scenario) any { return text.Duration(s.base.Clients.SessionExpiry) }},
 		boolField("retain", func(c *Case) *bool { return &c.Clients.Retain }),
 		{key: "credentials", parse: func(dir, text string) (value, error) {
 			if text == "" {
@@ -145,15 +146,15 @@ func assignProperties(s *Scenario, _ string, texts []string) error {
 	return nil
 }
 
-func parseProperty(text string) (packet.UserProperty, error) {
-	name, val, ok := strings.Cut(text, "=")
+func parseProperty(s string) (packet.UserProperty, error) {
+	name, val, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
 		return packet.UserProperty{}, errors.New("user_properties must be written NAME=VALUE")
 	}
 	for _, part := range []string{name, val} {
 		// [MQTT-1.5.7-1]
 		if err := packet.ValidateUTF8([]byte(part)); err != nil {
-			return packet.UserProperty{}, fmt.Errorf("user_properties: %s %s", shown(part), ruleOf(err))
+			return packet.UserProperty{}, fmt.Errorf("user_properties: %s %s", text.Quote(part), ruleOf(err))
 		}
 	}
 	return packet.UserProperty{Name: name, Value: val}, checkVars("user_properties", val, "icur")
@@ -258,9 +259,9 @@ func tlsFields() []field {
 func (s *Scenario) password() (string, bool, error) {
 	switch {
 	case s.passwordFile != "":
-		data, err := readRegular(s.passwordFile, maxBinary, "is over MQTT's limit of 65,535 bytes")
+		data, err := readAtMost(s.passwordFile, maxBinary, "65,535")
 		if err != nil {
-			return "", false, fmt.Errorf("password file %s: %w", shown(s.passwordFile), err)
+			return "", false, fmt.Errorf("password file %s: %w", text.Quote(s.passwordFile), err)
 		}
 		// Windows editors write a byte order mark, which is no part of the password.
 		line, _, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n")
@@ -269,11 +270,11 @@ func (s *Scenario) password() (string, bool, error) {
 		if s.LookupEnv == nil {
 			return "", false, errors.New("password_env: the environment cannot be read here")
 		}
-		text, ok := s.LookupEnv(s.passwordEnv)
+		secret, ok := s.LookupEnv(s.passwordEnv)
 		if !ok {
-			return "", false, fmt.Errorf("password_env: the variable %s is not set", shown(s.passwordEnv))
+			return "", false, fmt.Errorf("password_env: the variable %s is not set", text.Quote(s.passwordEnv))
 		}
-		return literal(text), true, nil
+		return literal(secret), true, nil
 	}
 	return s.base.Clients.Password, s.base.Clients.HasPassword, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 )
@@ -58,7 +59,7 @@ func propertyFields() []field {
 	flag := func(key string, at func(*Properties) *bool) field {
 		return unless(false, boolField(key, func(c *Case) *bool { return at(&c.Clients.Properties) }))
 	}
-	text := func(key string, check func(string) error, at func(*Properties) *string) field {
+	word := func(key string, check func(string) error, at func(*Properties) *string) field {
 		return stringField("clients", key, check, func(c *Case) *string { return at(&c.Clients.Properties) })
 	}
 	axes := []field{
@@ -68,11 +69,11 @@ func propertyFields() []field {
 		number("maximum_packet_size", leastConnack, maxUint32, func(p *Properties) *int { return &p.MaximumPacketSize }),
 		problemField(),
 		flag("request_response_information", func(p *Properties) *bool { return &p.ResponseInformation }),
-		unless("0s", field{key: "message_expiry", parse: func(_, text string) (value, error) {
-			d, err := parseSeconds("message_expiry", text, maxUint32)
-			return plain(formatDuration(d), func(c *Case) { c.Clients.Properties.MessageExpiry = d }), err
-		}, get: func(s *Scenario) any { return formatDuration(s.base.Clients.Properties.MessageExpiry) }}),
-		text("payload_format", checkPayloadFormat, func(p *Properties) *string { return &p.PayloadFormat }),
+		unless("0s", field{key: "message_expiry", parse: func(_, s string) (value, error) {
+			d, err := parseSeconds("message_expiry", s, maxUint32)
+			return plain(text.Duration(d), func(c *Case) { c.Clients.Properties.MessageExpiry = d }), err
+		}, get: func(s *Scenario) any { return text.Duration(s.base.Clients.Properties.MessageExpiry) }}),
+		word("payload_format", checkPayloadFormat, func(p *Properties) *string { return &p.PayloadFormat }),
 		number("subscription_identifier", 1, packet.MaxRemainingLength, func(p *Properties) *int { return &p.SubscriptionIdentifier }),
 		flag("no_local", func(p *Properties) *bool { return &p.NoLocal }),
 		flag("retain_as_published", func(p *Properties) *bool { return &p.RetainAsPublished }),
@@ -83,9 +84,9 @@ func propertyFields() []field {
 	}
 	return append(axes,
 		// [MQTT-3.3.2-19]
-		text("content_type", func(s string) error { return checkUTF8("content_type", s) }, func(p *Properties) *string { return &p.ContentType }),
-		text("response_topic", checkResponseTopic, func(p *Properties) *string { return &p.ResponseTopic }),
-		text("correlation_data", checkCorrelation, func(p *Properties) *string { return &p.CorrelationData }),
+		word("content_type", func(s string) error { return checkUTF8("content_type", s) }, func(p *Properties) *string { return &p.ContentType }),
+		word("response_topic", checkResponseTopic, func(p *Properties) *string { return &p.ResponseTopic }),
+		word("correlation_data", checkCorrelation, func(p *Properties) *string { return &p.CorrelationData }),
 	)
 }
 
@@ -302,7 +303,7 @@ func checkProperties(c *Case, fail failer) {
 	if err := checkResponseTopic(p.ResponseTopic); err == nil && p.ResponseTopic != "" {
 		// Its variables may hold what a topic cannot. [MQTT-3.3.2-14]
 		if err := packet.ValidateTopicName(Expand(p.ResponseTopic, clientVars(c, maxClientNumber))); err != nil {
-			fail("response_topic", "response_topic %s %s, with its client id and user name", shown(p.ResponseTopic), ruleOf(err))
+			fail("response_topic", "response_topic %s %s, with its client id and user name", text.Quote(p.ResponseTopic), ruleOf(err))
 		}
 	}
 	// What variables hold counts too. [MQTT5 1.5.6, 1.5.7]
@@ -312,7 +313,7 @@ func checkProperties(c *Case, fail failer) {
 	}
 	for _, u := range longest.UserProperties {
 		if len(u.Value) > maxBinary {
-			fail("user_properties", "user_properties: %s is over MQTT's limit of 65,535 bytes, with its client id and user name", shown(u.Name))
+			fail("user_properties", "user_properties: %s is over MQTT's limit of 65,535 bytes, with its client id and user name", text.Quote(u.Name))
 		}
 	}
 	if size := deliveredSize(c); p.MaximumPacketSize > 0 && c.Load.Publishers > 0 && c.Load.Subscribers > 0 && size > p.MaximumPacketSize {
@@ -328,9 +329,9 @@ func checkWellFormed(c *Case, fail failer) {
 	const says = "payload_format utf-8 says that payloads are text"
 	switch {
 	case !c.Payload.wellFormed():
-		fail("payload_format", says+", and payload %s is not: write text:..., template:... or a file of UTF-8", shown(c.Payload.Name))
+		fail("payload_format", says+", and payload %s is not: write text:..., template:... or a file of UTF-8", text.Quote(c.Payload.Name))
 	case c.Payload.Min() >= stampSize && !c.Load.VerifyOff:
-		fail("payload_format", says+", and the ledger's stamp in their first %d bytes is not: --verify off (verify: off) sends payload %s as it is", stampSize, shown(c.Payload.Name))
+		fail("payload_format", says+", and the ledger's stamp in their first %d bytes is not: --verify off (verify: off) sends payload %s as it is", stampSize, text.Quote(c.Payload.Name))
 	}
 }
 

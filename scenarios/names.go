@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -36,7 +37,7 @@ func checkExpanded(c *Case, fail failer) {
 	for _, pair := range []int{1, c.Load.Topics} {
 		topic := Expand(c.Clients.Topic, topicVars(c, pair))
 		if err := checkTopicName(topic); err != nil {
-			fail("topic", "topic %s becomes %s with its client id and user name, and %v", shown(c.Clients.Topic), shown(topic), err)
+			fail("topic", "topic %s becomes %s with its client id and user name, and %v", text.Quote(c.Clients.Topic), text.Quote(topic), err)
 			break
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // pace is what a scenario says about the speed and the length of its load.
@@ -35,13 +37,13 @@ func paceFields() []field {
 	return []field{
 		rateField("rate", func(c *Case) *float64 { return &at(c).rate }),
 		rateField("rate_per_client", func(c *Case) *float64 { return &at(c).perClient }),
-		unless("0s", field{key: "interval", parse: func(_, text string) (value, error) {
-			if isNumber(text) && text != "0" {
-				return value{}, fmt.Errorf("%s has no unit, and tools differ: write %sms for emqtt-bench's and MQTTX's milliseconds, or %ss for mqtt-benchmark's seconds", text, text, text)
+		unless("0s", field{key: "interval", parse: func(_, s string) (value, error) {
+			if isNumber(s) && s != "0" {
+				return value{}, fmt.Errorf("%s has no unit, and tools differ: write %sms for emqtt-bench's and MQTTX's milliseconds, or %ss for mqtt-benchmark's seconds", s, s, s)
 			}
-			d, err := parseTime("interval", text, 0, time.Hour)
-			return plain(formatDuration(d), func(c *Case) { at(c).interval = d }), err
-		}, get: func(s *Scenario) any { return formatDuration(at(&s.base).interval) }}),
+			d, err := parseTime("interval", s, 0, time.Hour)
+			return plain(text.Duration(d), func(c *Case) { at(c).interval = d }), err
+		}, get: func(s *Scenario) any { return text.Duration(at(&s.base).interval) }}),
 		{key: "stages", many: commas, assign: assignStages, get: func(s *Scenario) any { return stagesText(at(&s.base).steps) }},
 		unless("0s", timeField("ramp", 0, maxTime, func(c *Case) *time.Duration { return &at(c).ramp })),
 		unless(string(Constant), field{key: "arrival", parse: func(_, text string) (value, error) {
@@ -70,11 +72,8 @@ func rateField(key string, at func(*Case) *float64) field {
 	}, get: func(s *Scenario) any { return *at(&s.base) }})
 }
 
-// rateUnits are the factors of rates and what they are per, in seconds.
-var (
-	rateFactors = map[byte]float64{'k': 1e3, 'K': 1e3, 'M': 1e6}
-	ratePers    = map[string]float64{"s": 1, "m": 60, "h": 3600}
-)
+// ratePers are what rates are per, in seconds.
+var ratePers = map[string]float64{"s": 1, "m": 60, "h": 3600}
 
 // ParseRate reads messages per second: "500", "10k", "1.5M", "50/s", "90/m".
 func ParseRate(s string) (float64, error) {
@@ -83,12 +82,11 @@ func ParseRate(s string) (float64, error) {
 	if divided {
 		seconds = ratePers[per]
 	}
-	factor := 1.0
-	if n := len(number); n > 0 && rateFactors[number[n-1]] > 0 {
-		factor, number = rateFactors[number[n-1]], number[:n-1]
-	}
+	unit := number[len(strings.TrimRight(number, "kKMG")):]
+	number = number[:len(number)-len(unit)]
+	factor := text.CountUnit(unit)
 	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || !isNumber(number) || seconds == 0 {
+	if err != nil || !isNumber(number) || seconds*factor == 0 {
 		return 0, errors.New("must be messages per second, such as 500, 10k, 1.5M or 90/m")
 	}
 	if n *= factor / seconds; n > maxRate {
@@ -134,7 +132,7 @@ func parseStep(text string) (step, error) {
 func stagesText(steps []step) any {
 	var list []string
 	for _, st := range steps {
-		list = append(list, formatDuration(st.duration)+":"+strconv.FormatFloat(st.rate, 'f', -1, 64))
+		list = append(list, text.Duration(st.duration)+":"+strconv.FormatFloat(st.rate, 'f', -1, 64))
 	}
 	if list == nil {
 		return nil
@@ -249,7 +247,7 @@ func (s *Scenario) settleRate(l *Load, rate float64, fail failer) {
 		l.Messages = 0
 	}
 	if p.ramp >= total {
-		fail("ramp", "a ramp of %s leaves nothing of the %s: make duration longer", formatDuration(p.ramp), formatDuration(total))
+		fail("ramp", "a ramp of %s leaves nothing of the %s: make duration longer", text.Duration(p.ramp), text.Duration(total))
 		return
 	}
 	if p.ramp > 0 {
@@ -286,7 +284,7 @@ func (s *Scenario) settleStages(l *Load, fail failer) {
 		rate = st.rate
 	}
 	if sum < 1 || total > maxTime {
-		fail("stages", "stages hold %.0f messages in %s: at least 1, in at most %s, are a load", sum, formatDuration(total), formatDuration(maxTime))
+		fail("stages", "stages hold %.0f messages in %s: at least 1, in at most %s, are a load", sum, text.Duration(total), text.Duration(maxTime))
 		return
 	}
 	s.settleWindows(l, total, fail)
@@ -309,9 +307,9 @@ func (s *Scenario) settleWindows(l *Load, total time.Duration, fail failer) {
 	l.Duration, l.Iterations = total, n-l.Warmup
 	switch {
 	case l.Iterations < 1:
-		fail(s.given("warmup", "duration", "stages", "messages"), "a warm-up of %d s leaves nothing to count of %s: make duration longer or warmup shorter", l.Warmup, formatDuration(total))
+		fail(s.given("warmup", "duration", "stages", "messages"), "a warm-up of %d s leaves nothing to count of %s: make duration longer or warmup shorter", l.Warmup, text.Duration(total))
 	case asked != l.Iterations && s.places["iterations"].flag != "" && s.places["duration"].flag != "":
-		fail("iterations", "%s with a warm-up of %d s are %d iterations of 1 s, and not %d: remove iterations", formatDuration(total), l.Warmup, l.Iterations, asked)
+		fail("iterations", "%s with a warm-up of %d s are %d iterations of 1 s, and not %d: remove iterations", text.Duration(total), l.Warmup, l.Iterations, asked)
 	}
 }
 

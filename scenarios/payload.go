@@ -4,14 +4,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/mqttload/mqttload/internal/file"
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -19,15 +18,6 @@ import (
 // without a topic of one character. Longer topics, packet ids and properties
 // leave less. [MQTT5 1.5.5]
 const MaxPayload = packet.MaxRemainingLength - 3
-
-// units of payload sizes: k, K and KiB are 1024 as for dd and most load
-// generators, kB and MB are decimal as SI has it. KB is left out as it is both.
-var units = map[string]uint64{
-	"": 1, "B": 1,
-	"k": 1 << 10, "K": 1 << 10, "KiB": 1 << 10, "Ki": 1 << 10, "kB": 1000,
-	"m": 1 << 20, "M": 1 << 20, "MiB": 1 << 20, "Mi": 1 << 20, "MB": 1000_000,
-	"g": 1 << 30, "G": 1 << 30, "GiB": 1 << 30, "Gi": 1 << 30, "GB": 1000_000_000,
-}
 
 // ParsePayload reads one payload: a size in bytes ("10", "8KiB"; k, K and KiB
 // are 1024, kB is 1000, and so with M), "@file" for a file's bytes, or
@@ -54,7 +44,7 @@ func parsePayload(s, dir string) (Payload, error) {
 		path = resolve(dir, path)
 		data, err := readPayload(path)
 		if err != nil {
-			return Payload{}, fmt.Errorf("payload file %s: %w", shown(path), err)
+			return Payload{}, fmt.Errorf("payload file %s: %w", text.Quote(path), err)
 		}
 		return Payload{Kind: PayloadFile, Size: len(data), Data: data, Name: s, path: path}, nil
 	}
@@ -75,89 +65,45 @@ func resolve(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
+// parseSize is [text.ParseSize] for payloads.
 func parseSize(s string) (int, error) {
-	digits := strings.TrimRightFunc(s, func(r rune) bool { return r < '0' || r > '9' })
-	unit := strings.TrimSpace(s[len(digits):])
-	if strings.HasPrefix(s, "-") && isDigits(digits[min(1, len(digits)):]) {
-		return 0, errors.New("payload must not be negative")
-	}
-	if s == "" {
+	n, err := text.ParseSize(s)
+	switch {
+	case s == "":
 		return 0, errors.New("payload is empty: write a size such as 10, 1KiB or 8192")
-	}
-	if isDigits(digits) && unit == "KB" {
-		return 0, fmt.Errorf("KB means 1000 to some and 1024 to others: write %skB or %sKiB", digits, digits)
-	}
-	factor, known := units[unit]
-	if !isDigits(digits) || !known {
-		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:FILE", shown(s))
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || n > MaxPayload/factor {
+	case len(s) > 1 && s[0] == '-' && isDigits(s[1:2]):
+		return 0, errors.New("payload must not be negative")
+	case errors.Is(err, text.ErrNotSize):
+		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:FILE", text.Quote(s))
+	case errors.Is(err, text.ErrSizeRange) || n > MaxPayload:
 		return 0, overLimit(s)
 	}
-	return int(n * factor), nil
+	return int(n), err
 }
 
 func overLimit(size string) error {
-	return fmt.Errorf("a payload of %s is over the limit: MQTT packets carry at most 268,435,455 bytes of topic, properties and payload", shown(size))
+	return fmt.Errorf("a payload of %s is over the limit: MQTT packets carry at most 268,435,455 bytes of topic, properties and payload", text.Quote(size))
 }
 
 func isDigits(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// readPayload reads a regular file: anything else may never end.
 func readPayload(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("has no name: write @FILE")
 	}
-	return readRegular(path, MaxPayload, "is over MQTT's limit of 268,435,455 bytes")
+	return readAtMost(path, MaxPayload, "268,435,455")
 }
 
-// readRegular reads a regular file of at most limit bytes. The error is the
-// operating system's, without the path.
-func readRegular(path string, limit int, tooLarge string) ([]byte, error) {
-	if err := regular(path); err != nil {
-		return nil, err
+// readAtMost is [file.Read] of what one packet carries: limit bytes, or shown
+// with what else is in it.
+func readAtMost(path string, limit int64, shown string) ([]byte, error) {
+	data, err := file.Read(path, limit)
+	if errors.Is(err, file.ErrTooLarge) {
+		err = fmt.Errorf("is over MQTT's limit of %s bytes", shown)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, bareError(err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > int64(limit) {
-		return nil, errors.New(tooLarge)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
-	if err == nil && len(data) > limit {
-		return nil, errors.New(tooLarge)
-	}
-	return data, bareError(err)
-}
-
-// regular refuses what is no regular file: reading it may never end.
-func regular(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return bareError(err)
-	}
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return errors.New("is a directory, not a file")
-	case mode&fs.ModeNamedPipe != 0:
-		return errors.New("is a named pipe (FIFO): write its content to a file first")
-	case !mode.IsRegular():
-		return errors.New("is a device or a socket, not a file")
-	}
-	return nil
-}
-
-func bareError(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
+	return data, err
 }
 
 // textName keeps ids short and printable: long or odd texts are told apart by

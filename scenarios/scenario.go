@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // Scenario is a matrix, the load that each of its cases gets, and the target.
@@ -140,7 +142,7 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 	f := fieldOf(name)
 	if f == nil {
 		msg := fmt.Sprintf("unknown key %s", quoted(key))
-		if near := nearest(name, Keys()); near != "" {
+		if near := text.Nearest(name, Keys()); near != "" {
 			msg += fmt.Sprintf(", did you mean %q?", strings.ReplaceAll(near, "_", "-"))
 		}
 		return Errors{at.fault(name, msg)}
@@ -276,9 +278,9 @@ func (s *Scenario) put(f *field, dir string, texts []string, at func(i int) plac
 
 func twice(key, first, second string) string {
 	if first == second {
-		return fmt.Sprintf("%s %s is listed twice", key, shown(first))
+		return fmt.Sprintf("%s %s is listed twice", key, text.Quote(first))
 	}
-	return fmt.Sprintf("%s %s is listed twice, as %s and as %s", key, shown(first), shown(first), shown(second))
+	return fmt.Sprintf("%s %s is listed twice, as %s and as %s", key, text.Quote(first), text.Quote(first), text.Quote(second))
 }
 
 func elementPath(path string, i, n int) string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -134,7 +135,7 @@ func TestSetErrors(t *testing.T) {
 			t.Error("a password is shown")
 		}
 		if after := len(casesOf(t, s)); after != before {
-			t.Errorf("--%s %s was refused and changed the matrix from %d to %d cases", tt.key, shown(tt.text), before, after)
+			t.Errorf("--%s %s was refused and changed the matrix from %d to %d cases", tt.key, text.Quote(tt.text), before, after)
 		}
 	}
 	checkErrors(t, builtin("default").SetFrom("MQTTLOAD_QOS", "qos", "3"), "MQTTLOAD_QOS 3: qos must be 0, 1 or 2")

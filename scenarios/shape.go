@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -26,7 +27,7 @@ func parseShape(s string) (*Shape, error) {
 	}
 	names := ShapeNames()
 	msg := "shape must be one of " + strings.Join(names, ", ")
-	if near := nearest(s, names); near != "" {
+	if near := text.Nearest(s, names); near != "" {
 		msg += ": did you mean " + near + "?"
 	}
 	return nil, errors.New(msg)
@@ -39,7 +40,7 @@ type failer func(key, format string, args ...any)
 func settleShape(l *Load, shapeByFlag bool, fail failer) {
 	if group := l.asked.group; group != "" {
 		if l.Share != "" && l.Share != group {
-			fail("share", "share is %s, and the filter's is %s: keep one of them", shown(l.Share), shown(group))
+			fail("share", "share is %s, and the filter's is %s: keep one of them", text.Quote(l.Share), text.Quote(group))
 		}
 		l.Share = group
 	}
@@ -88,19 +89,11 @@ func settleCount(shape *Shape, key string, n int, b bounds, fail failer) int {
 	case n > b.most && b.most == 0:
 		fail(key, "shape %s has no %s: choose another shape or remove %s", shape, key, key)
 	case n > b.most:
-		fail(key, "shape %s has %s per topic, and not %d: choose another shape or remove %s", shape, counted(b.most, key), n, key)
+		fail(key, "shape %s has %s per topic, and not %d: choose another shape or remove %s", shape, text.Count(b.most, strings.TrimSuffix(key, "s")), n, key)
 	case n < b.least && n == 0:
 		fail(key, "shape %s needs %s: for connections that do nothing choose shape connect", shape, key)
 	}
 	return n
-}
-
-// counted is "1 publisher" or "2 publishers".
-func counted(n int, plural string) string {
-	if n == 1 {
-		plural = strings.TrimSuffix(plural, "s")
-	}
-	return fmt.Sprintf("%d %s", n, plural)
 }
 
 // settleGroups is about clients of several topics.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // templateField is one field of a template payload. All have a fixed width,
@@ -54,17 +56,17 @@ func parseTemplate(text string) (Payload, error) {
 	return p, nil
 }
 
-func parseField(text string) (f templateField, rest string, err error) {
-	if text == "" {
+func parseField(s string) (f templateField, rest string, err error) {
+	if s == "" {
 		return f, "", errors.New("the template ends with a single %: write %% for a percent sign")
 	}
-	f.verb = text[0]
+	f.verb = s[0]
 	width, known := templateWidths[f.verb]
 	if !known {
-		return f, "", fmt.Errorf("the template has the unknown field %%%s: known are %%i, %%s, %%t, %%d and %%x; write %%%% for a percent sign", shown(string([]rune(text)[:1])))
+		return f, "", fmt.Errorf("the template has the unknown field %%%s: known are %%i, %%s, %%t, %%d and %%x; write %%%% for a percent sign", text.Quote(string([]rune(s)[:1])))
 	}
-	rest = strings.TrimLeft(text[1:], "0123456789")
-	digits := text[1 : len(text)-len(rest)]
+	rest = strings.TrimLeft(s[1:], "0123456789")
+	digits := s[1 : len(s)-len(rest)]
 	if f.zeros = strings.HasPrefix(digits, "0"); f.zeros {
 		digits = digits[1:]
 	}

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mqttload/mqttload/internal/file"
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 const (
@@ -25,13 +27,10 @@ const (
 // for each message, in the order of their times.
 func parseTrace(path, dir string) (Payload, error) {
 	p := Payload{Kind: PayloadTrace, Name: "trace:" + path, path: resolve(dir, path)}
-	fail := func(err error) (Payload, error) { return p, fmt.Errorf("trace %s: %w", shown(path), err) }
-	if err := regular(p.path); err != nil {
-		return fail(err)
-	}
-	f, err := os.Open(p.path)
+	fail := func(err error) (Payload, error) { return p, fmt.Errorf("trace %s: %w", text.Quote(path), err) }
+	f, err := file.Open(p.path)
 	if err != nil {
-		return fail(bareError(err))
+		return fail(err)
 	}
 	defer f.Close()
 	times, sizes, err := readTrace(f)
@@ -41,7 +40,7 @@ func parseTrace(path, dir string) (Payload, error) {
 	sizes.least, sizes.most = slices.Min(sizes.list), slices.Max(sizes.list)
 	p.sizes, p.Size = sizes, sizes.most
 	if p.stages = traceStages(times); stagesTime(p.stages) > maxTime {
-		return fail(fmt.Errorf("is longer than %s", formatDuration(maxTime)))
+		return fail(fmt.Errorf("is longer than %s", text.Duration(maxTime)))
 	}
 	return p, nil
 }
@@ -87,14 +86,14 @@ func readTrace(r io.Reader) (times []time.Duration, z *sizes, err error) {
 }
 
 // parseOffset reads "1.5s", or "1.5" as seconds.
-func parseOffset(text string) (time.Duration, error) {
-	text = strings.TrimSpace(text)
-	if isNumber(text) {
-		text += "s"
+func parseOffset(s string) (time.Duration, error) {
+	s = strings.TrimSpace(s)
+	if isNumber(s) {
+		s += "s"
 	}
-	d, err := time.ParseDuration(text)
+	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%s is no time: write seconds such as 0.25, or a duration such as 250ms", shown(text))
+		return 0, fmt.Errorf("%s is no time: write seconds such as 0.25, or a duration such as 250ms", text.Quote(s))
 	}
 	return d, nil
 }

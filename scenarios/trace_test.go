@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 func TestTrace(t *testing.T) {
@@ -54,7 +56,7 @@ func TestTraceErrors(t *testing.T) {
 	} {
 		path := writeFile(t, "t.csv", in)
 		_, err := ParsePayload("trace:" + path)
-		if err == nil || !strings.HasPrefix(err.Error(), "trace "+shown(path)+": "+want) {
+		if err == nil || !strings.HasPrefix(err.Error(), "trace "+text.Quote(path)+": "+want) {
 			t.Errorf("%q: %v", in, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -24,11 +25,11 @@ func ParseDuration(s string) (time.Duration, error) {
 		return 0, errors.New("must not be negative")
 	case isNumber(s):
 		// time.ParseDuration lets a bare 0 pass.
-		return 0, fmt.Errorf("%s has no unit: write %ss", shown(s), s)
+		return 0, fmt.Errorf("%s has no unit: write %ss", text.Quote(s), s)
 	case err != nil && dayPattern.MatchString(s):
-		return 0, fmt.Errorf("%s is not a duration: write days as hours, 24h", shown(s))
+		return 0, fmt.Errorf("%s is not a duration: write days as hours, 24h", text.Quote(s))
 	case err != nil:
-		return 0, fmt.Errorf("%s is not a duration: write one such as 30s, 250ms or 1m30s", shown(s))
+		return 0, fmt.Errorf("%s is not a duration: write one such as 30s, 250ms or 1m30s", text.Quote(s))
 	}
 	return d, nil
 }
@@ -39,18 +40,6 @@ var (
 )
 
 func isNumber(s string) bool { return numberPattern.MatchString(s) }
-
-// formatDuration is [time.Duration.String] without trailing zero parts: "1m".
-func formatDuration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}
 
 // ParseQoS reads 0, 1 or 2.
 func ParseQoS(s string) (byte, error) {
@@ -142,14 +131,14 @@ func parseRate(key, s string) (float64, error) {
 func parseTime(key, s string, least, most time.Duration) (time.Duration, error) {
 	d, err := ParseDuration(s)
 	switch {
-	case err != nil && strings.HasPrefix(err.Error(), shown(s)):
+	case err != nil && strings.HasPrefix(err.Error(), text.Quote(s)):
 		return 0, err
 	case err != nil:
 		return 0, fmt.Errorf("%s %w", key, err)
 	case d == 0 && least > 0:
 		return 0, fmt.Errorf("%s must be more than 0", key)
 	case d < least || d > most:
-		return 0, fmt.Errorf("%s must be from %s to %s", key, formatDuration(least), formatDuration(most))
+		return 0, fmt.Errorf("%s must be from %s to %s", key, text.Duration(least), text.Duration(most))
 	}
 	return d, nil
 }

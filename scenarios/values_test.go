@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -63,19 +64,6 @@ func TestParsePayloadErrors(t *testing.T) {
 		if _, err := ParsePayload(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v, want %s", tt.in, err, tt.want)
 		}
-	}
-}
-
-func TestReadRegularLimit(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := readRegular(path, 5, "too large"); err != nil || string(data) != "12345" {
-		t.Errorf("5 of 5 bytes: %q, %v", data, err)
-	}
-	if _, err := readRegular(path, 4, "too large"); err == nil || err.Error() != "too large" {
-		t.Errorf("5 of 4 bytes: %v", err)
 	}
 }
 
@@ -144,7 +132,7 @@ func TestFormatDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", time.Minute: "1m", time.Hour: "1h", 90 * time.Second: "1m30s", 250 * time.Millisecond: "250ms", 10 * time.Minute: "10m", 10 * time.Hour: "10h",
 	} {
-		if got := formatDuration(d); got != want {
+		if got := text.Duration(d); got != want {
 			t.Errorf("%v: %s", d, got)
 		}
 		if again, err := ParseDuration(want); err != nil || again != d {
@@ -206,22 +194,5 @@ func TestExpand(t *testing.T) {
 		if got := Expand(in, v); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	words := []string{"qos", "payload", "connect_timeout", "user_properties"}
-	for in, want := range map[string]string{
-		"qoss": "qos", "qso": "qos", "paylaod": "payload", "connect-timeout": "connect_timeout", "userProperties": "user_properties", "x": "", "entirely": "",
-	} {
-		if got := nearest(in, words); got != want {
-			t.Errorf("%s: %q, want %q", in, got, want)
-		}
-	}
-	if d := editDistance("kitten", "sitting"); d != 3 {
-		t.Errorf("kitten to sitting: %d", d)
-	}
-	if d := editDistance("abcd", "acbd"); d != 1 {
-		t.Errorf("a swap: %d", d)
 	}
 }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -55,7 +56,7 @@ func willFields() []field {
 		{key: "will_delay", parse: func(_, text string) (value, error) {
 			d, err := parseSeconds("will_delay", text, maxExpiry)
 			return plain(text, func(c *Case) { will(c).Delay = d }), err
-		}, get: get(func(w *Will) any { return formatDuration(w.Delay) })},
+		}, get: get(func(w *Will) any { return text.Duration(w.Delay) })},
 	}
 }
 

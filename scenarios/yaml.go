@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -305,10 +306,10 @@ func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!
 
 // quoted is for keys: always in quotes, and short.
 func quoted(s string) string {
-	if text := shown(s); strings.HasPrefix(text, `"`) {
+	if text := text.Quote(s); strings.HasPrefix(text, `"`) {
 		return text
 	}
-	return `"` + shown(s) + `"`
+	return `"` + text.Quote(s) + `"`
 }
 
 // unknownIn is about a key that is not one of its section: it may be one of
@@ -347,9 +348,9 @@ func (d *decoder) unknown(section, name string, k, v *yaml.Node) {
 	if section == "" {
 		here = sections
 	}
-	if near := nearest(keyOf(name), here); near != "" {
+	if near := text.Nearest(keyOf(name), here); near != "" {
 		d.fail(k.Line, path, "unknown key %s, did you mean %q?", quoted(keyOf(name)), near)
-	} else if near := nearest(keyOf(name), elsewhere); near != "" {
+	} else if near := text.Nearest(keyOf(name), elsewhere); near != "" {
 		d.fail(k.Line, path, "unknown key %s, did you mean %q, which belongs to %s?", quoted(keyOf(name)), near, fieldOf(near).section)
 	} else if isNull(v) && v.Value == "" {
 		// {password: s3,cret} has a part of the value as its second key.

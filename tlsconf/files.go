@@ -8,11 +8,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/mqttload/mqttload/internal/file"
 )
 
 // maxFile bounds what is read of one certificate or key file, in bytes.
@@ -37,41 +37,11 @@ func fileError(flag, path, format string, args ...any) error {
 
 // readFile returns the file's bytes without a byte order mark.
 func readFile(flag, path string) ([]byte, error) {
-	data, err := readAll(path)
+	data, err := file.Read(path, maxFile)
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err // the path is named already
-		}
 		return nil, &FileError{Flag: flag, Path: path, Err: err}
 	}
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
-}
-
-func readAll(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	// Anything but a regular file may never end, or never begin.
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return nil, errors.New("is a directory, not a file")
-	case mode&fs.ModeNamedPipe != 0:
-		return nil, errors.New("is a named pipe (FIFO): write its content to a file first")
-	case !mode.IsRegular():
-		return nil, errors.New("is a device or a socket, not a file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		return nil, fmt.Errorf("is larger than %d MiB, which no certificate file is", maxFile>>20)
-	}
-	return data, err
 }
 
 // readCertificates returns the certificates of a PEM or DER file, at least one.
@@ -89,11 +59,7 @@ func readCertificates(flag, path string) ([]*x509.Certificate, error) {
 func readCertificateDir(flag, dir string) ([]*x509.Certificate, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		var pathErr *fs.PathError
-		if errors.As(err, &pathErr) {
-			err = pathErr.Err
-		}
-		return nil, &FileError{Flag: flag, Path: dir, Err: err}
+		return nil, &FileError{Flag: flag, Path: dir, Err: file.Cause(err)}
 	}
 	var certs []*x509.Certificate
 	for _, e := range entries {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -138,14 +139,14 @@ func ComparisonFaults(c *result.Comparison, strict bool) (bad Faults) {
 		bad.Add(Unlike, "compare runs of the same cases", "not one case has a counterpart: nothing was compared")
 	} else if n := len(c.Missing); n > 0 {
 		m := c.Missing[0]
-		bad.Add(Unlike, "compare runs of the same cases", "%s without a counterpart: %s (%s)%s", plural(n, "case"), m.ID, m.Reason, AndMore(n-1))
+		bad.Add(Unlike, "compare runs of the same cases", "%s without a counterpart: %s (%s)%s", text.Count(n, "case"), m.ID, m.Reason, AndMore(n-1))
 	}
 	if n := c.Verdicts(result.Inconclusive); strict && n > 0 {
 		bad.Add(Unlike, "run more iterations or launches, on a quieter machine",
 			"%d of %s inconclusive, and --strict takes that for a failure", n, casesAre(len(c.Cells)))
 	}
 	if n := c.Regressions(); n > 0 {
-		bad.Add(Regression, "", "%s in %s: %s%s", plural(n, "regression"), plural(len(c.Cells), "case"), firstRegression(c), AndMore(n-1))
+		bad.Add(Regression, "", "%s in %s: %s%s", text.Count(n, "regression"), text.Count(len(c.Cells), "case"), firstRegression(c), AndMore(n-1))
 	}
 	return bad
 }

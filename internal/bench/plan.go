@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -22,7 +23,7 @@ func PlanLine(cases []scenarios.Case) string {
 	if launches == "1" {
 		word = "launch"
 	}
-	line := fmt.Sprintf("plan: %s x %s %s x ", plural(len(cases), "case"), launches, word)
+	line := fmt.Sprintf("plan: %s x %s %s x ", text.Count(len(cases), "case"), launches, word)
 	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return Unbounded(c.Load) }) {
 		line += "until it is stopped"
 	} else {
@@ -122,25 +123,16 @@ func offer(l scenarios.Load) string {
 	last := l.Stages[len(l.Stages)-1]
 	clients, noun, unit := l.RateClients(), l.Shape.Noun, l.Shape.Unit
 	if len(l.Stages) == 1 && last.From == last.To {
-		return fmt.Sprintf("%s x %s %s = %s %s offered", plural(clients, noun), rate(last.To/float64(clients)), unit, rate(last.To), unit)
+		return fmt.Sprintf("%s x %s %s = %s %s offered", text.Count(clients, noun), rate(last.To/float64(clients)), unit, rate(last.To), unit)
 	}
 	parts := make([]string, len(l.Stages))
 	for i, st := range l.Stages {
-		parts[i] = fmt.Sprintf("%s to %s %s in %s", rate(st.From), rate(st.To), unit, short(st.Duration))
+		parts[i] = fmt.Sprintf("%s to %s %s in %s", rate(st.From), rate(st.To), unit, text.Duration(st.Duration))
 		if st.From == st.To {
-			parts[i] = fmt.Sprintf("%s %s for %s", rate(st.To), unit, short(st.Duration))
+			parts[i] = fmt.Sprintf("%s %s for %s", rate(st.To), unit, text.Duration(st.Duration))
 		}
 	}
-	return plural(clients, noun) + " with a total of " + strings.Join(parts, ", ")
-}
-
-// short is a duration without zero parts: "1m".
-func short(d time.Duration) string {
-	s := strings.TrimSuffix(d.String(), "m0s")
-	if len(s) < len(d.String()) {
-		s += "m"
-	}
-	return strings.Replace(s, "h0m", "h", 1)
+	return text.Count(clients, noun) + " with a total of " + strings.Join(parts, ", ")
 }
 
 // rate prints a number per second, with up to three digits behind the point.
@@ -196,11 +188,4 @@ func payloadSize(p scenarios.Payload) string {
 		return fmt.Sprintf("%s (mean %s, at most %s)", p.Name, siBytes(p.Mean()), siBytes(float64(p.Max())))
 	}
 	return result.FormatInt(int64(p.Size)) + " B"
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return result.FormatInt(int64(n)) + " " + what + "s"
 }
