@@ -1,8 +1,10 @@
 package cmd
 
 import (
+	"context"
 	"slices"
 
+	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -17,6 +19,11 @@ type observer struct {
 	connected bool
 }
 
+// asked are the calls that the engine makes.
+func (o *observer) asked() load.Observer {
+	return load.Observer{Connected: o.Connected, Phase: o.Phase, Iteration: o.Iteration, LaunchDone: o.LaunchDone}
+}
+
 // Connected takes the target as its CONNACK described it. A later call adds
 // what the first connection could not know, such as what TLS negotiated.
 func (o *observer) Connected(t result.Target) {
@@ -28,8 +35,16 @@ func (o *observer) Connected(t result.Target) {
 	o.report.Target = t
 }
 
-// LaunchStart shows what begins.
-func (o *observer) LaunchStart(c *scenarios.Case, index, launch int) { o.view.launch(c, index, launch) }
+// Phase shows what begins.
+func (o *observer) Phase(_ context.Context, p load.Phase, l load.Launch) error {
+	switch p {
+	case load.Connecting:
+		o.view.launch(l.Case, l.Index, l.Number)
+	case load.Publishing:
+		o.view.ready(l.Case, l.Connections)
+	}
+	return nil
+}
 
 // Iteration shows what was measured.
 func (o *observer) Iteration(c *scenarios.Case, it result.Iteration) { o.view.iteration(c, it) }

@@ -304,12 +304,9 @@ func (r *run) measure(ctx context.Context, view *progress) outcome {
 	r.report.Run.Status = result.StatusPartial // until it is known to be more
 	r.report.Target = result.Target{URL: bench.FirstURL(r.cases), Embedded: r.embedded}
 	obs := &observer{report: r.report, outs: r.outs, view: view, done: make([]*result.Case, len(r.cases))}
-	conf := load.Config{RunID: r.report.Run.ID, Observer: obs, Embedded: r.embedded, Enough: r.limit}
-	if r.live {
-		conf.Ready = view.ready
-	}
+	conf := load.Config{RunID: r.report.Run.ID, Observer: obs.asked(), Embedded: r.embedded, Enough: r.limit}
 	if r.ledger != nil {
-		conf.Ledger = r.ledger.add
+		conf.Observer.Ledger = r.ledger.add
 	}
 	cases, err := load.New(conf).Run(ctx, r.cases)
 	if r.live && errors.Is(err, errInterrupted) && bench.Unbounded(r.cases[0].Load) {

@@ -83,11 +83,11 @@ func (n *town) run(t *testing.T, c scenarios.Case, change func(*scenarios.Case))
 	if change != nil {
 		change(&c)
 	}
-	told := new(targets)
-	results, err := load.New(load.Config{RunID: "r1", Dial: n.dial, Waiter: pace.Sleeper, Observer: told}).Run(t.Context(), []scenarios.Case{c})
+	var told []result.Target
+	results, err := load.New(load.Config{RunID: "r1", Dial: n.dial, Waiter: pace.Sleeper, Observer: targetsTold(&told)}).Run(t.Context(), []scenarios.Case{c})
 	var target result.Target
-	if len(told.told) > 0 {
-		target = told.told[0]
+	if len(told) > 0 {
+		target = told[0]
 	}
 	return &results[0], target, err
 }

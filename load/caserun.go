@@ -19,6 +19,7 @@ type caseRun struct {
 	*scenarios.Case
 	x       *Executor
 	index   int
+	number  int // of the launch, from 1
 	payload []byte
 	routes  *dial.Routes
 	errs    errorSet
@@ -61,23 +62,33 @@ func newCaseRun(x *Executor, index int, c *scenarios.Case) *caseRun {
 
 // launch runs one launch and reports it.
 func (c *caseRun) launch(ctx context.Context, n int) error {
+	c.number = n
+	err := c.enter(ctx, Connecting, 0)
 	if !c.begun {
 		c.begun, c.start = true, c.x.clock()
 		c.warnUnheeded()
 	}
-	if o := c.x.cfg.Observer; o != nil {
-		o.LaunchStart(c.Case, c.index, n)
+	if err == nil {
+		err = c.iterate(ctx, n)
 	}
-	err := c.iterate(ctx, n)
 	c.interrupted = ctx.Err() != nil
+	c.fail(ctx, err)
+	if done := c.x.cfg.Observer.LaunchDone; done != nil {
+		done(c.index, c.result())
+	}
+	if last := c.enter(ctx, Ended, 0); err == nil {
+		err = last
+		c.fail(ctx, err)
+	}
+	return err
+}
+
+// fail ends the case with err, unless that is nil or the run was told to end.
+func (c *caseRun) fail(ctx context.Context, err error) {
 	if err != nil && !interrupted(ctx, err) {
 		c.failed = true
 		c.errs.add(kindOf(err), reasonOf(err), err.Error())
 	}
-	if o := c.x.cfg.Observer; o != nil {
-		o.LaunchDone(c.index, c.result())
-	}
-	return err
 }
 
 // iterate runs what a launch is made of: the windows of an open loop or of
@@ -171,8 +182,8 @@ func (c *caseRun) add(it result.Iteration, d result.Delivery) {
 		c.delivery.Add(d)
 		c.busy += time.Duration(it.ElapsedNS)
 	}
-	if o := c.x.cfg.Observer; o != nil {
-		o.Iteration(c.Case, it)
+	if told := c.x.cfg.Observer.Iteration; told != nil {
+		told(c.Case, it)
 	}
 }
 

@@ -31,33 +31,14 @@ type Config struct {
 	Waiter func() *pace.Waiter
 	// CPU returns the process's CPU time so far; nil asks the system.
 	CPU func() (user, system time.Duration)
-	// Observer is told how the run goes; nil is nobody.
+	// Observer is told how the run goes.
 	Observer Observer
-	// Ready is called when everybody that could has connected and subscribed,
-	// before anything is published; nil is nobody.
-	Ready func(c *scenarios.Case, connections int)
-	// Ledger is given the account of every stream of a launch, or of one
-	// iteration where each has connections of its own; nil is nobody.
-	Ledger func(c *scenarios.Case, rows []result.StreamAccount)
 	// Enough ends a case of listeners when they have received so many messages;
 	// 0 is no limit. What comes after that is not counted.
 	Enough int64
 	// Embedded says that the broker runs in this process, so that the CPU
 	// time and the cores are its own as well.
 	Embedded bool
-}
-
-// Observer is told how the run goes, from one goroutine.
-type Observer interface {
-	// Connected is called after the first connection of the run, and after the
-	// first over TLS where that is another.
-	Connected(t result.Target)
-	// LaunchStart is called before launch (from 1) of case index (from 0).
-	LaunchStart(c *scenarios.Case, index, launch int)
-	// Iteration is called after each iteration.
-	Iteration(c *scenarios.Case, it result.Iteration)
-	// LaunchDone is called after each launch with the case's result so far.
-	LaunchDone(index int, r *result.Case)
 }
 
 // Executor runs cases.

@@ -218,13 +218,10 @@ func TestClosedPort(t *testing.T) {
 	}
 }
 
-// targets keeps what an Observer is told of the target.
-type targets struct{ told []result.Target }
-
-func (o *targets) Connected(t result.Target)                   { o.told = append(o.told, t) }
-func (o *targets) LaunchStart(*scenarios.Case, int, int)       {}
-func (o *targets) Iteration(*scenarios.Case, result.Iteration) {}
-func (o *targets) LaunchDone(int, *result.Case)                {}
+// targetsTold keeps in list what an Observer is told of the target.
+func targetsTold(list *[]result.Target) load.Observer {
+	return load.Observer{Connected: func(t result.Target) { *list = append(*list, t) }}
+}
 
 // TestConnectedTellsTLS: a run over both transports tells of the first
 // connection and of the first over TLS.
@@ -238,12 +235,12 @@ func TestConnectedTellsTLS(t *testing.T) {
 	one, two := []scenarios.Case{plain}, []scenarios.Case{secure}
 	serve(t, one, nil)
 	serve(t, two, bundle.ServerConfig())
-	var o targets
-	if _, err := load.New(load.Config{RunID: "r1", Observer: &o}).Run(t.Context(), append(one, two...)); err != nil {
+	var told []result.Target
+	if _, err := load.New(load.Config{RunID: "r1", Observer: targetsTold(&told)}).Run(t.Context(), append(one, two...)); err != nil {
 		t.Fatal(err)
 	}
-	if len(o.told) != 2 || o.told[0].TLS != nil || o.told[1].TLS == nil || o.told[1].TLS.Version != "TLS 1.3" {
-		t.Errorf("%+v", o.told)
+	if len(told) != 2 || told[0].TLS != nil || told[1].TLS == nil || told[1].TLS.Version != "TLS 1.3" {
+		t.Errorf("%+v", told)
 	}
 }
 

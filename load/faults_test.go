@@ -33,7 +33,7 @@ func against(t *testing.T, f *mqtttest.Fake, change func(*scenarios.Case)) (*res
 	if change != nil {
 		change(&c)
 	}
-	results, err := load.New(load.Config{RunID: "r1", Dial: dial, Waiter: pace.Sleeper, Ledger: ledgers(t)}).Run(t.Context(), []scenarios.Case{c})
+	results, err := load.New(load.Config{RunID: "r1", Dial: dial, Waiter: pace.Sleeper, Observer: load.Observer{Ledger: ledgers(t)}}).Run(t.Context(), []scenarios.Case{c})
 	r := &results[0]
 	if e := r.Delivery.Check(); e != nil {
 		t.Error(e)

@@ -71,9 +71,14 @@ func (o *outage) run(t *testing.T, change func(*scenarios.Case)) (*result.Case, 
 	c.Target.Reconnect, c.Target.ConnectTimeout = true, 5*time.Second
 	c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 1, 0
 	change(&c)
-	cfg := load.Config{RunID: "r1", Dial: o.dial, Waiter: pace.Sleeper, Ledger: ledgers(t)}
+	cfg := load.Config{RunID: "r1", Dial: o.dial, Waiter: pace.Sleeper, Observer: load.Observer{Ledger: ledgers(t)}}
 	if o.ready != nil {
-		cfg.Ready = func(*scenarios.Case, int) { o.ready() }
+		cfg.Observer.Phase = func(_ context.Context, p load.Phase, _ load.Launch) error {
+			if p == load.Publishing {
+				o.ready()
+			}
+			return nil
+		}
 	}
 	results, err := load.New(cfg).Run(t.Context(), []scenarios.Case{c})
 	if e := results[0].Delivery.Check(); e != nil {

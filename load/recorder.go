@@ -141,6 +141,16 @@ func (l *legs) take(src *legs) {
 	l.lag.take(&src.lag)
 }
 
+// any reports whether any latency of a message is recorded.
+func (l *legs) any() bool {
+	for _, one := range []*leg{&l.e2e, &l.service, &l.lag, &l.ack, &l.pubrec} {
+		if one.hist != nil && one.hist.TotalCount() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 func (l *legs) latency() result.Latency {
 	return result.Latency{
 		EndToEnd: l.e2e.result(), Service: l.service.result(), SendLag: l.lag.result(), Ack: l.ack.result(), Pubrec: l.pubrec.result(),

@@ -1,8 +1,11 @@
 package load
 
 import (
+	"context"
 	"strings"
 	"testing"
+
+	"github.com/mqttload/mqttload/result"
 )
 
 // TestRecording: every message that is recorded is in ledger and histograms,
@@ -42,5 +45,22 @@ func TestRecording(t *testing.T) {
 	}
 	if _, err := RecordingCost(Recording{Payload: 10, Batch: 10}, 1000); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNobodyWatches: what nobody asked to be told costs nothing.
+func TestNobodyWatches(t *testing.T) {
+	d, err := newDriver(Recording{Payload: 10, Batch: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.stop()
+	c := d.session.caseRun
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(100, func() {
+		_ = c.enter(ctx, Publishing, 2)
+		c.tell(result.Tick{}, &c.legs)
+	}); n != 0 {
+		t.Errorf("%g allocations", n)
 	}
 }

@@ -35,6 +35,7 @@ type session struct {
 	churn       *churn      // nil where clients stay
 	enough      *enough     // nil unless the listeners end by themselves
 	reauth      *reauth     // nil where nobody authenticates again
+	stood       int64       // when all had connected, on the clock
 	closing     atomic.Bool // connections end because this side wants them to
 
 	mu        sync.Mutex     // guards what connecting and losing connections count
@@ -61,8 +62,10 @@ func openSession(ctx context.Context, c *caseRun) (*session, error) {
 		return nil, err
 	}
 	s.startReauth()
-	if ready := s.x.cfg.Ready; ready != nil {
-		ready(s.Case, int(s.connected.Load()))
+	s.stood = s.x.clock()
+	if err := s.enter(ctx, Publishing, int(s.connected.Load())); err != nil {
+		s.close()
+		return nil, err
 	}
 	return s, nil
 }
@@ -278,7 +281,7 @@ func (s *session) learn(c *mqtt.Client, d *dial.Dialer) {
 	overTLS := d.Secure()
 	first := !s.x.told || overTLS && !s.x.toldTLS
 	s.x.told, s.x.toldTLS = true, s.x.toldTLS || overTLS
-	if first && s.x.cfg.Observer != nil {
+	if first && s.x.cfg.Observer.Connected != nil {
 		s.x.cfg.Observer.Connected(s.describe(c, d))
 	}
 	if way := d.Arrived(); way != "" {

@@ -62,7 +62,7 @@ func TestShapes(t *testing.T) {
 				}
 			}
 			serve(t, cases, nil)
-			results, err := load.New(load.Config{RunID: "r1", Ledger: ledgers(t)}).Run(t.Context(), cases)
+			results, err := load.New(load.Config{RunID: "r1", Observer: load.Observer{Ledger: ledgers(t)}}).Run(t.Context(), cases)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -314,7 +314,7 @@ func TestLedgerRows(t *testing.T) {
 		shaped(scenarios.FanOut, 3, 1, 2)(&c)
 		c.Load.Warmup, c.Load.Iterations, c.Load.Messages = 0, 2, 300
 		var rows []result.StreamAccount
-		cfg := load.Config{RunID: "r1", Dial: dial, Ledger: func(_ *scenarios.Case, r []result.StreamAccount) { rows = append(rows, r...) }}
+		cfg := load.Config{RunID: "r1", Dial: dial, Observer: load.Observer{Ledger: func(_ *scenarios.Case, r []result.StreamAccount) { rows = append(rows, r...) }}}
 		if _, err := load.New(cfg).Run(t.Context(), []scenarios.Case{c}); err != nil {
 			t.Fatal(err)
 		}

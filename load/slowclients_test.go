@@ -48,7 +48,7 @@ func overPipes(t *testing.T, f *mqtttest.Fake, cfg load.Config, change func(*sce
 		go f.ServeConn(far)
 		return near, nil
 	}
-	cfg.Ledger = func(_ *scenarios.Case, r []result.StreamAccount) { rows = append(rows, r...) }
+	cfg.Observer.Ledger = func(_ *scenarios.Case, r []result.StreamAccount) { rows = append(rows, r...) }
 	c := testCase(1, 100, packet.V5)
 	c.Target.URLs = []scenarios.URL{{Scheme: "mqtt", Host: "h", Port: 1883}}
 	c.Load.Warmup, c.Load.Iterations = 0, 1

@@ -17,13 +17,13 @@ func (s *session) closeAccounts(launch int) {
 				s.missed.add(r.total.missed.last)
 			}
 			s.noteClients(f, r)
-			if s.x.cfg.Ledger != nil && r.total.sent > 0 {
+			if s.x.cfg.Observer.Ledger != nil && r.total.sent > 0 {
 				rows = append(rows, s.streamAccount(launch, f, r))
 			}
 		}
 	}
-	if s.x.cfg.Ledger != nil && len(rows) > 0 {
-		s.x.cfg.Ledger(s.Case, rows)
+	if s.x.cfg.Observer.Ledger != nil && len(rows) > 0 {
+		s.x.cfg.Observer.Ledger(s.Case, rows)
 	}
 }
 

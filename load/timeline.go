@@ -59,6 +59,7 @@ func (c *caseRun) endPeriod(now int64) {
 		t.P99NS = &p99
 	}
 	c.timeline = append(c.timeline, t)
+	c.tell(t, &p.legs)
 	c.legs.take(&p.legs)
 	p.start, p.sent, p.received = now, 0, 0
 }
@@ -67,6 +68,9 @@ func (c *caseRun) endPeriod(now int64) {
 func (c *caseRun) endTimeline() {
 	if p := &c.period; p.sent+p.received > 0 || p.begun && len(c.timeline) == 0 {
 		c.endPeriod(c.x.clock())
+	}
+	if p := &c.period; p.legs.any() {
+		c.tell(result.Tick{TNS: p.start - c.start}, &p.legs)
 	}
 	c.period.begun = false
 	c.legs.take(&c.period.legs)

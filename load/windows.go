@@ -318,7 +318,7 @@ func (it *iteration) stay(ctx context.Context, began int64) error {
 	now := it.x.clock()
 	n := it.connected.Load()
 	it.add(result.Iteration{
-		Launch: it.launch, Stage: result.StageActual, Index: 1, StartNS: began - it.caseRun.start, ElapsedNS: max(1, now-began),
+		Launch: it.launch, Stage: result.StageActual, Index: 1, StartNS: began - it.caseRun.start, ElapsedNS: max(1, it.stood-began),
 		Operations: n * int64(it.Load.OperationsPerMessage), Requests: n,
 	}, result.Delivery{})
 	w := windows{iteration: it, from: now}

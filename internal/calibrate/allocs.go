@@ -22,25 +22,17 @@ func (m *measurement) allocations(ctx context.Context) error {
 		}
 		m.tell("allocations: %s", c.ID)
 		c.Load.Messages, c.Load.Launches = m.Messages, 1
-		var o allocObserver
-		if _, err := load.New(load.Config{RunID: m.RunID, Observer: &o}).Run(ctx, []scenarios.Case{c}); err != nil {
+		var before, last uint64
+		// The last difference is the counted iteration, warmed up.
+		count := func(*scenarios.Case, result.Iteration) {
+			var s runtime.MemStats
+			runtime.ReadMemStats(&s)
+			before, last = last, s.Mallocs
+		}
+		if _, err := load.New(load.Config{RunID: m.RunID, Observer: load.Observer{Iteration: count}}).Run(ctx, []scenarios.Case{c}); err != nil {
 			return fmt.Errorf("count allocations of %s: %w", c.ID, err)
 		}
-		m.allocs[c.QoS] = float64(o.last-o.before) / float64(m.Messages)
+		m.allocs[c.QoS] = float64(last-before) / float64(m.Messages)
 	}
 	return nil
 }
-
-// allocObserver reads the counter after every iteration: the last difference is
-// the counted iteration, warmed up.
-type allocObserver struct{ before, last uint64 }
-
-func (o *allocObserver) Iteration(*scenarios.Case, result.Iteration) {
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	o.before, o.last = o.last, s.Mallocs
-}
-
-func (*allocObserver) Connected(result.Target)               {}
-func (*allocObserver) LaunchStart(*scenarios.Case, int, int) {}
-func (*allocObserver) LaunchDone(int, *result.Case)          {}

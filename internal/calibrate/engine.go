@@ -57,7 +57,7 @@ func (p *place) measure(ctx context.Context) error {
 		p.cells[i].c = &p.cases[i]
 	}
 	p.start = time.Now()
-	x := load.New(load.Config{RunID: p.m.RunID, Observer: p, Embedded: p.peer == nil})
+	x := load.New(load.Config{RunID: p.m.RunID, Observer: load.Observer{Connected: p.connected, Phase: p.phase, LaunchDone: p.launchDone}, Embedded: p.peer == nil})
 	cases, err := x.Run(ctx, p.cases)
 	if p.err != nil {
 		err = p.err
@@ -121,17 +121,21 @@ func (p *place) otherCPU() (time.Duration, error) {
 	return time.Duration(a.CPUNS), err
 }
 
-// Connected is told of the first connection, and of the first over TLS, which
+// connected is told of the first connection, and of the first over TLS, which
 // tells more: no later one without replaces it.
-func (p *place) Connected(t result.Target) {
+func (p *place) connected(t result.Target) {
 	t.Embedded = true // in whatever process
 	if t.TLS != nil || p.m.target.TLS == nil {
 		p.m.target = t
 	}
 }
 
-// LaunchStart gives the echo its turn.
-func (p *place) LaunchStart(c *scenarios.Case, index, launch int) {
+// phase gives the echo its turn before the clients of a launch connect.
+func (p *place) phase(_ context.Context, phase load.Phase, l load.Launch) error {
+	if phase != load.Connecting {
+		return nil
+	}
+	c, index, launch := l.Case, l.Index, l.Number
 	p.m.tell("round %d of %d: %s", launch, p.m.Rounds, c.ID)
 	switch work := p.cells[index].work; {
 	case p.err != nil:
@@ -143,6 +147,7 @@ func (p *place) LaunchStart(c *scenarios.Case, index, launch int) {
 	at, err := p.otherCPU()
 	p.peerAt = at
 	p.fail(err)
+	return p.err
 }
 
 // repeats reports whether an earlier case has the same transport and payload,
@@ -160,11 +165,8 @@ func (p *place) fail(err error) {
 	}
 }
 
-// Iteration is of no interest.
-func (p *place) Iteration(*scenarios.Case, result.Iteration) {}
-
-// LaunchDone takes what the launch has added to the case.
-func (p *place) LaunchDone(index int, r *result.Case) {
+// launchDone takes what the launch has added to the case.
+func (p *place) launchDone(index int, r *result.Case) {
 	at, err := p.otherCPU()
 	p.fail(err)
 	k := &p.cells[index]
