@@ -28,7 +28,7 @@ var allowed = map[string]string{
 	"load":                "internal/dial scenarios mqtt mqtt/packet tlsconf result internal/pace internal/text",
 	"internal/preflight":  "internal/dial load scenarios mqtt mqtt/packet tlsconf result internal/text",
 	"internal/bench":      "internal/preflight internal/dial load broker mqtt mqtt/packet scenarios tlsconf result internal/text",
-	"internal/calibrate":  "internal/bench internal/dial load broker mqtt mqtt/packet scenarios tlsconf result result/stats internal/pace internal/wire internal/text internal/mqtttest",
+	"internal/calibrate":  "internal/bench internal/dial load broker mqtt mqtt/packet scenarios tlsconf result result/stats internal/pace internal/wire internal/text",
 	"report":              "result internal/text",
 	"cmd":                 "internal/bench internal/dial mqtt mqtt/packet tlsconf scenarios load result report broker internal/calibrate internal/preflight internal/strictyaml internal/file internal/text",
 }
@@ -70,6 +70,20 @@ func TestImports(t *testing.T) {
 	}
 	if seen < 8 {
 		t.Errorf("go list named %d packages: these are not all", seen)
+	}
+}
+
+// TestNoTestPeerInTheProgram: what is there for tests is not linked into the
+// program.
+func TestNoTestPeerInTheProgram(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "..").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for _, p := range strings.Fields(string(out)) {
+		if strings.HasSuffix(p, "/internal/mqtttest") || p == "testing" {
+			t.Errorf("the program links %s", p)
+		}
 	}
 }
 

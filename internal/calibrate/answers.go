@@ -4,123 +4,122 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"time"
 
-	"github.com/mqttload/mqttload/internal/mqtttest"
-	"github.com/mqttload/mqttload/internal/pace"
+	"github.com/mqttload/mqttload/broker"
 	"github.com/mqttload/mqttload/load"
-	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
 // knownAnswers measures what is known beforehand: brokers that delay, lose and
-// repeat exactly what they are told to, and statistics of fixed numbers.
-func knownAnswers(ctx context.Context) []result.Answer {
-	return []result.Answer{
-		delayAnswer(ctx), lossAnswer(ctx), duplicateAnswer(ctx), statisticsAnswer(), histogramAnswer(),
+// repeat exactly the messages that they are told to, and statistics of fixed
+// numbers.
+func knownAnswers(ctx context.Context) (list []result.Answer) {
+	for i := range questions {
+		list = append(list, questions[i].ask(ctx))
 	}
+	return append(list, statisticsAnswer(10, 12, 14, 16, 18), histogramAnswer(time.Microsecond))
 }
 
-// fakeDelay is what every message takes in delayAnswer, and delayMargin by how
-// much its median may be above. Other work on the machine can delay a message,
-// and nothing can speed it up: only the upper bound gets more than one attempt.
+// question is a known answer of the engine: a broker with a fault, a load, and
+// what the report must say.
+type question struct {
+	name, expected string
+	fault          broker.Fault
+	qos            byte
+	window         int
+	messages       int64
+	// judge says what the report says, and whether that is right. Where it is
+	// wrong only because other work delayed a message, it may be asked again.
+	judge func(r *result.Case) (seen string, passed, again bool)
+}
+
+// brokerDelay is what every message takes in the first question, and delayMargin
+// by how much their median may be above.
 const (
-	fakeDelay     = 10 * time.Millisecond
-	delayMargin   = 2 * time.Millisecond
-	delayAttempts = 3
+	brokerDelay = 10 * time.Millisecond
+	delayMargin = 2 * time.Millisecond
 )
 
-func delayAnswer(ctx context.Context) (a result.Answer) {
-	for range delayAttempts {
-		var early bool
-		if a, early = tryDelay(ctx); a.Passed || early {
+var questions = []question{
+	{
+		name:     "a broker that delays every message by 10 ms",
+		expected: "50 latencies, none below 10 ms, their median at most 12 ms",
+		fault:    broker.Fault{Effect: broker.Delay(brokerDelay)},
+		window:   1, messages: 50, judge: judgeDelay,
+	},
+	{
+		name:     "a broker that loses the 1000th of 2,000 messages",
+		expected: "1999 delivered, 1 lost, 0 duplicated",
+		fault:    broker.Fault{From: 1000, Times: 1, Effect: broker.Lose{}},
+		window:   100, messages: 2000, judge: judgeDelivery(result.Delivery{Delivered: 1999, Lost: 1}),
+	},
+	{
+		name:     "a broker that repeats the 1000th of 2,000 messages",
+		expected: "2000 delivered, 0 lost, 1 duplicated",
+		fault:    broker.Fault{From: 1000, Times: 1, Effect: broker.Repeat{Copies: 1}},
+		qos:      1, window: 100, messages: 2000, judge: judgeDelivery(result.Delivery{Delivered: 2000, Duplicated: 1}),
+	},
+}
+
+// attempts bounds how often a question is asked that other work may spoil.
+const attempts = 3
+
+func (q *question) ask(ctx context.Context) result.Answer {
+	a := result.Answer{Name: q.name, Expected: q.expected}
+	for range attempts {
+		r, err := q.run(ctx)
+		var again bool
+		if a.Seen, a.Passed, again = q.judge(&r); err != nil {
+			a.Seen, a.Passed = fmt.Sprintf("%s, and %v", a.Seen, err), false
+		}
+		if a.Passed || !again {
 			break
 		}
 	}
 	return a
 }
 
-func tryDelay(ctx context.Context) (a result.Answer, early bool) {
-	a = result.Answer{
-		Name:     "a broker that delays every message by 10 ms",
-		Expected: "50 latencies, none below 10 ms, their median at most 12 ms",
-	}
-	w := pace.New()
-	defer w.Stop()
-	f := &mqtttest.Fake{Deliver: func(_ int, p packet.Publish) []packet.Publish {
-		w.For(fakeDelay)
-		return []packet.Publish{p}
-	}}
-	r, err := runFake(ctx, f, 0, 1, 50)
+// judgeDelay: other work on the machine can delay a message, and nothing can
+// speed it up. Only the upper bound is worth another attempt.
+func judgeDelay(r *result.Case) (seen string, passed, again bool) {
 	h := r.Latency.EndToEnd
-	if err != nil || h == nil {
-		a.Seen = fmt.Sprintf("no latencies: %v", err)
-		return a, false
+	if h == nil {
+		return "no latencies", false, false
 	}
-	a.Seen = fmt.Sprintf("%d latencies from %s, their median %s", h.Count, result.FormatNS(float64(h.MinNS)), result.FormatNS(float64(h.P50NS)))
-	early = h.MinNS < int64(fakeDelay)
-	a.Passed = h.Count == 50 && !early && h.P50NS <= int64(fakeDelay+delayMargin)
-	return a, early
+	early := h.MinNS < int64(brokerDelay)
+	passed = h.Count == 50 && !early && h.P50NS <= int64(brokerDelay+delayMargin)
+	seen = fmt.Sprintf("%d latencies from %s, their median %s", h.Count, result.FormatNS(float64(h.MinNS)), result.FormatNS(float64(h.P50NS)))
+	return seen, passed, !early
 }
 
-func lossAnswer(ctx context.Context) result.Answer {
-	return ledgerAnswer(ctx, "a broker that loses the 1000th of 2,000 messages", 0, result.Delivery{Delivered: 1999, Lost: 1},
-		func(n int, p packet.Publish) []packet.Publish {
-			if n == 999 {
-				return nil
-			}
-			return []packet.Publish{p}
-		})
-}
-
-func duplicateAnswer(ctx context.Context) result.Answer {
-	return ledgerAnswer(ctx, "a broker that repeats the 1000th of 2,000 messages", 1, result.Delivery{Delivered: 2000, Duplicated: 1},
-		func(n int, p packet.Publish) []packet.Publish {
-			if n == 999 {
-				return []packet.Publish{p, p}
-			}
-			return []packet.Publish{p}
-		})
-}
-
-func ledgerAnswer(ctx context.Context, name string, qos byte, want result.Delivery, deliver func(int, packet.Publish) []packet.Publish) result.Answer {
+func judgeDelivery(want result.Delivery) func(*result.Case) (string, bool, bool) {
 	counts := func(d result.Delivery) string {
 		return fmt.Sprintf("%d delivered, %d lost, %d duplicated", d.Delivered, d.Lost, d.Duplicated)
 	}
-	a := result.Answer{Name: name, Expected: counts(want)}
-	r, err := runFake(ctx, &mqtttest.Fake{Deliver: deliver}, qos, 100, 2000)
-	if a.Seen = counts(r.Delivery); err != nil {
-		a.Seen = fmt.Sprintf("%s, and %v", a.Seen, err)
+	return func(r *result.Case) (string, bool, bool) {
+		seen := counts(r.Delivery)
+		return seen, seen == counts(want), false
 	}
-	a.Passed = err == nil && a.Seen == a.Expected
-	return a
 }
 
-// runFake runs one iteration of so many messages against f.
-func runFake(ctx context.Context, f *mqtttest.Fake, qos byte, window int, messages int64) (r result.Case, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// run runs one iteration against a broker with the fault.
+func (q *question) run(ctx context.Context) (r result.Case, err error) {
+	b := broker.New(broker.Config{Faults: []broker.Fault{q.fault}})
+	defer func() { _ = b.Close() }()
+	l, err := broker.Listen("127.0.0.1:0", nil)
 	if err != nil {
 		return r, err
 	}
-	defer l.Close()
-	go func() {
-		for {
-			nc, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go f.ServeConn(nc)
-		}
-	}()
+	go func() { _ = b.Serve(l) }() // ends with the broker
 	sc, err := scenarios.Parse("calibrate.yaml", scenarioFile)
 	if err != nil {
 		return r, err
 	}
 	for _, s := range [][2]string{
-		{"transport", "tcp"}, {"payload", "10"}, {"qos", fmt.Sprint(qos)}, {"inflight", fmt.Sprint(window)},
-		{"messages", fmt.Sprint(messages)}, {"launches", "1"}, {"warmup", "0"}, {"drain", "500ms"}, {"url", "mqtt://" + l.Addr().String()},
+		{"transport", "tcp"}, {"payload", "10"}, {"qos", fmt.Sprint(q.qos)}, {"inflight", fmt.Sprint(q.window)},
+		{"messages", fmt.Sprint(q.messages)}, {"launches", "1"}, {"warmup", "0"}, {"drain", "500ms"}, {"url", "mqtt://" + l.Addr().String()},
 	} {
 		if err := sc.Set(s[0], s[1]); err != nil {
 			return r, err
@@ -137,12 +136,13 @@ func runFake(ctx context.Context, f *mqtttest.Fake, qos byte, window int, messag
 	return r, err
 }
 
-// statisticsAnswer checks Mean, StdDev and Error of 10, 12, 14, 16, 18 ns:
-// s = sqrt(10), and t(0.9995, 4) = 8.610301581 by the tables of Student's t.
-func statisticsAnswer() result.Answer {
+// statisticsAnswer checks Mean, StdDev and Error of 10, 12, 14, 16, 18 ns, which
+// times has to be: s = sqrt(10), and t(0.9995, 4) = 8.610301581 by the tables of
+// Student's t.
+func statisticsAnswer(times ...int64) result.Answer {
 	a := result.Answer{Name: "the statistics of 10, 12, 14, 16 and 18 ns", Expected: "mean 14.0000, stddev 3.1623, error 12.1768"}
 	var its []result.Iteration
-	for _, ns := range []int64{10, 12, 14, 16, 18} {
+	for _, ns := range times {
 		its = append(its, result.Iteration{Stage: result.StageActual, ElapsedNS: ns, Operations: 1})
 	}
 	s := result.Summarize(its, 1)
@@ -158,12 +158,13 @@ func deref(v *float64) float64 {
 	return *v
 }
 
-// histogramAnswer checks the percentiles of 1, 2 ... 10,000 µs to three digits.
-func histogramAnswer() result.Answer {
+// histogramAnswer checks the percentiles of 1, 2 ... 10,000 µs to three digits;
+// unit has to be a microsecond.
+func histogramAnswer(unit time.Duration) result.Answer {
 	a := result.Answer{Name: "the percentiles of 1 to 10,000 µs", Expected: "p50 5000 µs, p99 9900 µs, each within 0.1 %"}
 	h := result.NewHDR()
 	for us := int64(1); us <= 10_000; us++ {
-		result.Record(h, us*int64(time.Microsecond), 1)
+		result.Record(h, us*int64(unit), 1)
 	}
 	r := result.NewHistogram(h)
 	p50, p99 := float64(r.P50NS)/1e3, float64(r.P99NS)/1e3
