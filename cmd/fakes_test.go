@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mqttload/mqttload/broker"
 	"github.com/mqttload/mqttload/internal/mqtttest"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -23,51 +23,41 @@ import (
 )
 
 // fakes are brokers that break their promises, each in one way.
-var fakes = map[string]func(published func()) *mqtttest.Fake{
+var fakes = map[string]func(published func()) connServer{
 	// swallow takes messages and delivers none.
-	"swallow": func(published func()) *mqtttest.Fake {
+	"swallow": func(published func()) connServer {
 		return &mqtttest.Fake{Deliver: func(int, packet.Publish) []packet.Publish {
 			published()
 			return nil
 		}}
 	},
-	"lossy": func(func()) *mqtttest.Fake {
-		return &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
-			if n%10 == 3 {
-				return nil
-			}
-			return []packet.Publish{p}
-		}}
+	"lossy": func(func()) connServer {
+		return faulty(broker.Fault{From: 4, Every: 10, Effect: broker.Lose{}})
 	},
-	"repeating": func(func()) *mqtttest.Fake {
-		return &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
-			if n%10 == 3 {
-				return []packet.Publish{p, p}
-			}
-			return []packet.Publish{p}
-		}}
+	"repeating": func(func()) connServer {
+		return faulty(broker.Fault{From: 4, Every: 10, Effect: broker.Repeat{Copies: 1}})
 	},
-	"refusing": func(func()) *mqtttest.Fake {
+	"refusing": func(func()) connServer {
 		return &mqtttest.Fake{Connack: packet.Connack{Code: packet.ReasonNotAuthorized}}
 	},
 	// forbidding refuses every subscription.
-	"forbidding": func(func()) *mqtttest.Fake {
+	"forbidding": func(func()) connServer {
 		return &mqtttest.Fake{Suback: func(packet.Subscription) packet.ReasonCode { return packet.ReasonNotAuthorized }}
 	},
 	// wild delivers to a topic that no message can have.
-	"wild": func(func()) *mqtttest.Fake {
+	"wild": func(func()) connServer {
 		return &mqtttest.Fake{Wild: true}
 	},
 	// qos1 and tiny allow less than the protocol does.
-	"qos1": func(func()) *mqtttest.Fake {
+	"qos1": func(func()) connServer {
 		return &mqtttest.Fake{Connack: packet.Connack{Properties: packet.Properties{MaximumQoS: new(byte(1))}}}
 	},
-	"tiny": func(func()) *mqtttest.Fake {
+	"tiny": func(func()) connServer {
 		return &mqtttest.Fake{Connack: packet.Connack{Properties: packet.Properties{MaximumPacketSize: new(uint32(100))}}}
 	},
 	// forgetful drops the Content Type, allows no topic alias, and has Response
 	// Information.
-	"forgetful": func(func()) *mqtttest.Fake {
+	"forgetful": func(func()) connServer {
 		k := packet.Connack{Properties: packet.Properties{TopicAliasMaximum: new(uint16(0)), ResponseInfo: new("re/")}}
 		return &mqtttest.Fake{Connack: k, Deliver: func(_ int, p packet.Publish) []packet.Publish {
 			var props packet.Properties
@@ -77,8 +67,8 @@ var fakes = map[string]func(published func()) *mqtttest.Fake{
 			return []packet.Publish{p}
 		}}
 	},
-	"hanging-up": func(func()) *mqtttest.Fake {
-		return &mqtttest.Fake{Hangup: func(n int) bool { return n == 250 }}
+	"hanging-up": func(func()) connServer {
+		return faulty(broker.Fault{From: 251, Times: 1, Effect: broker.Cut{}})
 	},
 }
 
@@ -89,20 +79,10 @@ func fake(ts *testscript.TestScript, _ bool, args []string) {
 	published := make(chan struct{})
 	f := fakes[args[1]](sync.OnceFunc(func() { close(published) }))
 	ts.Value(valuesKey{}).(map[any]any)[publishedKey{}] = published
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, stop, err := serve(f)
 	ts.Check(err)
-	var wg sync.WaitGroup
-	ts.Defer(func() { _ = l.Close(); wg.Wait() })
-	wg.Go(func() {
-		for {
-			nc, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() { f.ServeConn(nc) })
-		}
-	})
-	ts.Setenv(args[0], strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	ts.Defer(stop)
+	ts.Setenv(args[0], strconv.Itoa(port))
 }
 
 // awaitPublish waits until the fake broker has got a message.

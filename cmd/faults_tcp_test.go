@@ -5,38 +5,52 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mqttload/mqttload/broker"
 	"github.com/mqttload/mqttload/internal/mqtttest"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 )
 
-// serveFake serves a broker that does as it is told on a port of its own.
-func serveFake(t *testing.T, f *mqtttest.Fake) (url string) {
-	t.Helper()
+// connServer is a broker, or what stands for one.
+type connServer interface{ ServeConn(nc net.Conn) }
+
+// faulty is a broker with faults.
+func faulty(faults ...broker.Fault) connServer { return broker.New(broker.Config{Faults: faults}) }
+
+// serve serves s on a port of its own until stop is called, which waits for the
+// connections to end and returns at once when called again.
+func serve(s connServer) (port int, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, err
 	}
 	var wg sync.WaitGroup
-	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
 	wg.Go(func() {
 		for {
 			nc, err := l.Accept()
 			if err != nil {
 				return
 			}
-			wg.Go(func() { f.ServeConn(nc) })
+			wg.Go(func() { s.ServeConn(nc) })
 		}
 	})
-	return "mqtt://" + l.Addr().String()
+	return l.Addr().(*net.TCPAddr).Port, func() {
+		_ = l.Close()
+		if b, ok := s.(io.Closer); ok {
+			_ = b.Close()
+		}
+		wg.Wait()
+	}, nil
 }
 
 // execute runs the program as a process of its own, and reads its report.
@@ -76,16 +90,6 @@ func above(t *testing.T, h *result.Histogram, least time.Duration) (n int64) {
 	return n
 }
 
-// every makes what a broker delivers of each nth message, of the last of n.
-func every(n int, change func(packet.Publish) []packet.Publish) func(int, packet.Publish) []packet.Publish {
-	return func(i int, p packet.Publish) []packet.Publish {
-		if i%n == n-1 {
-			return change(p)
-		}
-		return []packet.Publish{p}
-	}
-}
-
 // TestFaultsOverTCP: what the engine is known to say of a broker's faults on
 // virtual time it says as a program on a real network: counts exactly, and no
 // latency is less than the delay that was put in. How much more depends on what
@@ -108,12 +112,12 @@ func TestFaultsOverTCP(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		window string // not in the way, but of what the broker cannot keep up with
-		fake   *mqtttest.Fake
+		broker connServer
 		check  func(outcome) error
 	}{
 		"delay of 10 ms": {
 			"1000",
-			&mqtttest.Fake{When: func(_ int, _ *packet.Publish, at time.Time) time.Time { return at.Add(10 * time.Millisecond) }},
+			faulty(broker.Fault{Effect: broker.Delay(10 * time.Millisecond)}),
 			func(o outcome) error {
 				l := o.Latency
 				for leg, h := range map[string]*result.Histogram{"end to end": l.EndToEnd, "service": l.Service, "ack": l.Ack} {
@@ -124,11 +128,11 @@ func TestFaultsOverTCP(t *testing.T) {
 				return whole(o)
 			},
 		},
-		// From message 400 on nothing moves for 200 ms. Message n is due at n ms, so
+		// From message 401 on nothing is read for 200 ms. Message n is due at n ms, so
 		// that the next 100 wait for 100 ms at least.
 		"stall of 200 ms": {
 			"1000",
-			stalling(400, 200*time.Millisecond),
+			faulty(broker.Fault{From: 401, Times: 1, Effect: broker.Stall(200 * time.Millisecond)}),
 			func(o outcome) error {
 				if e := o.Latency.EndToEnd; e.MaxNS < 200e6 || above(t, e, 100*time.Millisecond) < 100 {
 					return fmt.Errorf("%+v", e)
@@ -138,7 +142,7 @@ func TestFaultsOverTCP(t *testing.T) {
 		},
 		"each 500th lost": {
 			"1000",
-			&mqtttest.Fake{Deliver: every(500, func(packet.Publish) []packet.Publish { return nil })},
+			faulty(broker.Fault{Every: 500, Effect: broker.Lose{}}),
 			func(o outcome) error {
 				d, l := o.Delivery, o.Losses
 				if o.code != exitDelivery || d.Sent != messages || d.Lost != 2 || d.Delivered != messages-2 || l == nil || l.First != 499 || l.Last != 999 ||
@@ -150,11 +154,7 @@ func TestFaultsOverTCP(t *testing.T) {
 		},
 		"each 100th twice": {
 			"1000",
-			&mqtttest.Fake{Deliver: every(100, func(p packet.Publish) []packet.Publish {
-				again := p
-				again.Dup = true
-				return []packet.Publish{p, again}
-			})},
+			faulty(broker.Fault{Every: 100, Effect: broker.Repeat{Copies: 1, DUP: true}}),
 			func(o outcome) error {
 				if d := o.Delivery; d.Duplicated != 10 || d.Redelivered != 10 || d.Reordered != 0 {
 					return fmt.Errorf("%+v", d)
@@ -174,7 +174,7 @@ func TestFaultsOverTCP(t *testing.T) {
 		},
 		"capacity of 300/s": {
 			"100",
-			capacity(300),
+			faulty(broker.Fault{Effect: broker.Stall(time.Second / 300)}),
 			func(o outcome) error {
 				d := o.Delivery
 				if o.code != exitIncomplete || d.Scheduled != messages || d.Unsent == 0 || d.Delivered != d.Sent || o.Offered.MessagesPerSec != messages || o.RateKept() {
@@ -189,32 +189,19 @@ func TestFaultsOverTCP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := serveFake(t, test.fake)
+			port, stop, err := serve(test.broker)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(stop)
 			var o outcome
-			o.code, o.Case, o.stderr = execute(t, "run", "--url", url, "--qos", "1", "--payload", "100", "--protocol", "5",
+			o.code, o.Case, o.stderr = execute(t, "run", "--port", strconv.Itoa(port), "--qos", "1", "--payload", "100", "--protocol", "5",
 				"--rate", "1000", "--duration", "1s", "--warmup", "0", "--drain", "2s", "--inflight", test.window)
 			if err := test.check(o); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-// stalling is a broker that handles nothing from its nth message on for d.
-func stalling(nth int, d time.Duration) *mqtttest.Fake {
-	var mu sync.Mutex
-	var until time.Time
-	return &mqtttest.Fake{When: func(n int, _ *packet.Publish, at time.Time) time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		if n == nth {
-			until = at.Add(d)
-		}
-		if at.Before(until) {
-			return until
-		}
-		return at
-	}}
 }
 
 // swapping exchanges the messages 2k and 2k+1 of the first n.
@@ -230,19 +217,4 @@ func swapping(n int) func(int, packet.Publish) []packet.Publish {
 		}
 		return []packet.Publish{p, held}
 	}
-}
-
-// capacity is a broker of so many messages per second.
-func capacity(rate int) *mqtttest.Fake {
-	var mu sync.Mutex
-	var last time.Time
-	return &mqtttest.Fake{When: func(_ int, _ *packet.Publish, at time.Time) time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		if at.After(last) {
-			last = at
-		}
-		last = last.Add(time.Second / time.Duration(rate))
-		return last
-	}}
 }
