@@ -23,7 +23,7 @@ const (
 // bottleneck says what limited the case, with the figure that says so; nil
 // before anything was measured, and where nothing is published.
 func (c *caseRun) bottleneck(r *result.Case) *result.Bottleneck {
-	if c.busy <= 0 || c.Load.PublisherClients() == 0 || c.Load.Shape.Queues > 0 {
+	if c.busy <= 0 || c.spec.Load.PublisherClients() == 0 || c.spec.Load.Shape.Queues > 0 {
 		return nil
 	}
 	used := float64(c.cpu.UserNS+c.cpu.SystemNS) / float64(c.busy) / float64(runtime.GOMAXPROCS(0))
@@ -43,7 +43,7 @@ func (c *caseRun) bottleneck(r *result.Case) *result.Bottleneck {
 func (c *caseRun) closedBottleneck(r *result.Case, cpu string) *result.Bottleneck {
 	ratio, what := queueing(r)
 	switch {
-	case c.Load.Subscribers == 0 && c.QoS == 0:
+	case c.spec.Load.Subscribers == 0 && c.spec.QoS == 0:
 		return &result.Bottleneck{Kind: "network", Detail: "messages went as fast as the connections took them; " + cpu}
 	case ratio == 0:
 		return &result.Bottleneck{Kind: "window", Detail: cpu}
@@ -73,7 +73,7 @@ func queueing(r *result.Case) (ratio float64, what string) {
 // openBottleneck says what kept an open loop from its schedule.
 func (c *caseRun) openBottleneck(r *result.Case, cpu string) *result.Bottleneck {
 	lag := r.Latency.SendLag
-	interval := float64(c.Load.PublisherClients()) / r.Offered.MessagesPerSec * 1e9
+	interval := float64(c.spec.Load.PublisherClients()) / r.Offered.MessagesPerSec * 1e9
 	late := lag != nil && float64(lag.P99NS) > max(float64(lagLimit), lagShare*interval)
 	if r.RateKept() && !late {
 		return &result.Bottleneck{Kind: "target met", Detail: targetDetail(r) + "; " + cpu}

@@ -16,7 +16,7 @@ import (
 
 // caseRun gathers the launches of one case.
 type caseRun struct {
-	*scenarios.Case
+	spec    *scenarios.Case
 	x       *Executor
 	index   int
 	number  int // of the launch, from 1
@@ -57,11 +57,11 @@ type caseRun struct {
 }
 
 func newCaseRun(x *Executor, index int, c *scenarios.Case) *caseRun {
-	return &caseRun{Case: c, x: x, index: index, payload: payloadBytes(c.Payload), routes: dial.NewRoutes(c, x.cfg.Dial)}
+	return &caseRun{spec: c, x: x, index: index, payload: payloadBytes(c.Payload), routes: dial.NewRoutes(c, x.cfg.Dial)}
 }
 
 // launch runs one launch and reports it.
-func (c *caseRun) launch(ctx context.Context, n int) error {
+func (c *caseRun) runLaunch(ctx context.Context, n int) error {
 	c.number = n
 	err := c.enter(ctx, Connecting, 0)
 	if !c.begun {
@@ -93,38 +93,38 @@ func (c *caseRun) fail(ctx context.Context, err error) {
 
 // iterate runs what a launch is made of: the windows of an open loop or of
 // those who only listen or stay, or the iterations of a closed loop.
-func (c *caseRun) iterate(ctx context.Context, launch int) error {
+func (c *caseRun) iterate(ctx context.Context, number int) error {
 	defer c.endTimeline()
 	switch {
-	case c.Load.Shape.Cycles:
-		return c.comeAndGo(ctx, launch)
-	case c.Load.Shape.Queues > 0:
-		return c.queues(ctx, launch)
+	case c.spec.Load.Shape.Cycles:
+		return c.comeAndGo(ctx, number)
+	case c.spec.Load.Shape.Queues > 0:
+		return c.queues(ctx, number)
 	}
-	if l := &c.Load; len(l.Stages) > 0 || l.PublisherClients() == 0 {
+	if load := &c.spec.Load; len(load.Stages) > 0 || load.PublisherClients() == 0 {
 		began := c.x.clock()
-		s, err := openSession(ctx, c)
+		l, err := openLaunch(ctx, c)
 		if err != nil {
 			return err
 		}
-		defer s.end(launch)
-		return s.byTheClock(ctx, &iteration{session: s, launch: launch}, began)
+		defer l.end(number)
+		return l.byTheClock(ctx, &iteration{launch: l, number: number}, began)
 	}
-	return c.closedLoop(ctx, launch)
+	return c.closedLoop(ctx, number)
 }
 
 // end closes the session and its accounts.
-func (s *session) end(launch int) {
-	s.close()
-	s.closeAccounts(launch)
+func (l *launch) end(number int) {
+	l.close()
+	l.closeAccounts(number)
 }
 
 // byTheClock runs what has no number of messages to end by.
-func (s *session) byTheClock(ctx context.Context, it *iteration, began int64) error {
+func (l *launch) byTheClock(ctx context.Context, it *iteration, began int64) error {
 	switch {
-	case s.open != nil:
-		return s.open.run(ctx, it)
-	case len(s.inboxes) > 0:
+	case l.open != nil:
+		return l.open.run(ctx, it)
+	case len(l.inboxes) > 0:
 		return it.listen(ctx)
 	}
 	return it.stay(ctx, began)
@@ -132,38 +132,38 @@ func (s *session) byTheClock(ctx context.Context, it *iteration, began int64) er
 
 // closedLoop runs the warm-up and the actual iterations over connections that
 // are made once, or anew for each.
-func (c *caseRun) closedLoop(ctx context.Context, launch int) error {
-	var s *session
+func (c *caseRun) closedLoop(ctx context.Context, number int) error {
+	var l *launch
 	defer func() {
-		if s != nil {
-			s.end(launch)
+		if l != nil {
+			l.end(number)
 		}
 	}()
 	return c.repeat(ctx, func(it *iteration) (err error) {
-		if s != nil && c.Load.FreshIterations {
-			s.end(launch)
-			s = nil
+		if l != nil && c.spec.Load.FreshIterations {
+			l.end(number)
+			l = nil
 		}
-		if s == nil {
-			if s, err = openSession(ctx, c); err != nil {
+		if l == nil {
+			if l, err = openLaunch(ctx, c); err != nil {
 				return err
 			}
 		}
-		it.session, it.launch = s, launch
+		it.launch, it.number = l, number
 		return it.run(ctx)
 	})
 }
 
 // repeat calls run for each iteration of a closed loop, up to the first error.
 func (c *caseRun) repeat(ctx context.Context, run func(*iteration) error) error {
-	if d := c.Load.Duration; d > 0 {
+	if d := c.spec.Load.Duration; d > 0 {
 		c.deadline = c.x.clock() + int64(d)
 	}
-	total := c.Load.Warmup + c.Load.Iterations
+	total := c.spec.Load.Warmup + c.spec.Load.Iterations
 	for i := 0; i < total && ctx.Err() == nil && !c.expired(c.x.clock()); i++ {
 		it := iteration{stage: result.StageWarmup, index: i + 1}
-		if i >= c.Load.Warmup {
-			it.stage, it.index = result.StageActual, i+1-c.Load.Warmup
+		if i >= c.spec.Load.Warmup {
+			it.stage, it.index = result.StageActual, i+1-c.spec.Load.Warmup
 		}
 		if err := run(&it); err != nil {
 			return err
@@ -183,26 +183,26 @@ func (c *caseRun) add(it result.Iteration, d result.Delivery) {
 		c.busy += time.Duration(it.ElapsedNS)
 	}
 	if told := c.x.cfg.Observer.Iteration; told != nil {
-		told(c.Case, it)
+		told(c.spec, it)
 	}
 }
 
 // result is the case's result so far.
 func (c *caseRun) result() *result.Case {
 	r := &result.Case{
-		ID: c.ID, Params: c.Params,
+		ID: c.spec.ID, Params: c.spec.Params,
 		Iterations: append([]result.Iteration(nil), c.iterations...),
-		Summary:    result.Summarize(c.iterations, c.Load.OperationsPerMessage),
+		Summary:    result.Summarize(c.iterations, c.spec.Load.OperationsPerMessage),
 		Latency:    c.legs.latency(),
 		Delivery:   c.delivery, Clients: c.clients, CPU: c.cpu, IO: c.io,
 		Errors:               c.errs.list(),
 		Warnings:             append([]result.Warning(nil), c.warnings...),
 		Timeline:             append([]result.Tick(nil), c.timeline...),
-		Request:              c.Load.Shape.Request(c.QoS),
-		OperationsPerMessage: c.Load.OperationsPerMessage,
+		Request:              c.spec.Load.Shape.Request(c.spec.QoS),
+		OperationsPerMessage: c.spec.Load.OperationsPerMessage,
 	}
-	if c.Load.PublisherClients() > 0 { // without them there is no window
-		r.Window, r.WindowAsked = c.window, c.Load.Inflight
+	if c.spec.Load.PublisherClients() > 0 { // without them there is no window
+		r.Window, r.WindowAsked = c.window, c.spec.Load.Inflight
 	}
 	r.Aliases = c.aliases
 	r.Delivery.CountsOnly = !c.stamped()
@@ -251,7 +251,7 @@ func (c *caseRun) warn(code, message, hint string) {
 }
 
 // stamped reports whether messages carry a stamp.
-func (c *caseRun) stamped() bool { return c.Payload.Min() >= stampSize && !c.Load.VerifyOff }
+func (c *caseRun) stamped() bool { return c.spec.Payload.Min() >= stampSize && !c.spec.Load.VerifyOff }
 
 // referralWarning counts the connections by the way that they have taken.
 func referralWarning(ways map[string]int64) result.Warning {

@@ -92,13 +92,13 @@ func (x *Executor) Run(ctx context.Context, cases []scenarios.Case) ([]result.Ca
 	for launch := 1; ctx.Err() == nil; launch++ {
 		more := false
 		for _, c := range runs {
-			if launch > c.Load.Launches || c.failed || ctx.Err() != nil {
+			if launch > c.spec.Load.Launches || c.failed || ctx.Err() != nil {
 				continue
 			}
 			more = true
-			err := c.launch(ctx, launch)
+			err := c.runLaunch(ctx, launch)
 			if err != nil && first == nil {
-				first = fmt.Errorf("%s: %w", c.ID, err)
+				first = fmt.Errorf("%s: %w", c.spec.ID, err)
 			}
 			var ce *dial.Error
 			if errors.As(err, &ce) && !x.told {

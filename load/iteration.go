@@ -13,8 +13,8 @@ import (
 
 // iteration is one timed stretch of work over a session's flows.
 type iteration struct {
-	*session
-	launch int
+	launch *launch
+	number int
 	stage  string
 	index  int
 	start  int64
@@ -39,11 +39,11 @@ func (it *iteration) publisherEnded() {
 // run sends, waits until everything has come back or nothing moves any more,
 // and accounts. Only what makes going on pointless is an error.
 func (it *iteration) run(ctx context.Context) error {
-	publishers := it.alive()
+	publishers := it.launch.alive()
 	if len(publishers) == 0 {
 		return ErrAllLost
 	}
-	new(legs).drain(it.shards) // what came between iterations belongs to none
+	new(legs).drain(it.launch.shards) // what came between iterations belongs to none
 	before := it.usage()
 	it.begin(publishers)
 	it.share(publishers)
@@ -55,10 +55,10 @@ func (it *iteration) run(ctx context.Context) error {
 		}
 	}
 	stalled := it.wait(ctx, publishers)
-	end := it.x.clock()
+	end := it.launch.run.x.clock()
 	r := result.Iteration{
-		Launch: it.launch, Stage: it.stage, Index: it.index,
-		StartNS: it.start - it.caseRun.start, ElapsedNS: end - it.start, Stalled: stalled,
+		Launch: it.number, Stage: it.stage, Index: it.index,
+		StartNS: it.start - it.launch.run.start, ElapsedNS: end - it.start, Stalled: stalled,
 	}
 	if last := it.lastProgress(publishers); stalled && last > it.start {
 		r.ElapsedNS = last - it.start
@@ -71,24 +71,24 @@ func (it *iteration) run(ctx context.Context) error {
 func (it *iteration) begin(publishers []*publisher) {
 	it.done = make(chan struct{})
 	it.left.Store(int64(len(publishers)))
-	for _, in := range it.inboxes {
+	for _, in := range it.launch.inboxes {
 		in.begin()
 	}
-	it.start = it.x.clock()
+	it.start = it.launch.run.x.clock()
 	it.timelineStart()
 }
 
 // leastTime is that of an iteration that is sized by time.
 func (it *iteration) leastTime() time.Duration {
 	if it.stage == result.StageWarmup {
-		return time.Duration(float64(it.Load.MinTime) * warmupShare)
+		return time.Duration(float64(it.launch.spec.Load.MinTime) * warmupShare)
 	}
-	return it.Load.MinTime
+	return it.launch.spec.Load.MinTime
 }
 
 // share gives every publisher its part of the iteration's messages, or of its time.
 func (it *iteration) share(publishers []*publisher) {
-	n := it.Load.Messages
+	n := it.launch.spec.Load.Messages
 	if n == 0 {
 		for _, p := range publishers {
 			p.begin(it, endless, it.start+int64(it.leastTime()))
@@ -112,9 +112,9 @@ func part(n int64, i, k int) int64 {
 // wait blocks until the publishers have ended. It reports true when nothing
 // moved for the drain time, and the iteration was given up.
 func (it *iteration) wait(ctx context.Context, publishers []*publisher) (stalled bool) {
-	tick := time.NewTicker(max(it.Load.Drain/20, time.Millisecond))
+	tick := time.NewTicker(max(it.launch.spec.Load.Drain/20, time.Millisecond))
 	defer tick.Stop()
-	still := it.patience(it.x.clock())
+	still := it.launch.patience(it.launch.run.x.clock())
 	cancelled := ctx.Done()
 	for {
 		select {
@@ -125,9 +125,9 @@ func (it *iteration) wait(ctx context.Context, publishers []*publisher) (stalled
 			it.halt(publishers)
 		case <-tick.C:
 			all := it.totals(publishers)
-			now := it.x.clock()
+			now := it.launch.run.x.clock()
 			it.advance(now, all)
-			if it.expired(now) {
+			if it.launch.run.expired(now) {
 				it.halt(publishers)
 			}
 			if it.awaited(ctx, now) {
@@ -182,21 +182,21 @@ func (it *iteration) account(publishers []*publisher, r *result.Iteration, befor
 	for _, p := range publishers {
 		untimed += p.account(&d, r, measured)
 	}
-	for _, in := range it.inboxes {
+	for _, in := range it.launch.inboxes {
 		in.account(&d, r)
 	}
 	d.Scheduled = d.Sent
-	if n := it.Load.Messages; n > 0 && !it.expired(it.x.clock()) {
+	if n := it.launch.spec.Load.Messages; n > 0 && !it.launch.run.expired(it.launch.run.x.clock()) {
 		d.Scheduled = max(n, d.Sent)
 	}
 	d.Unsent = d.Scheduled - d.Sent
-	r.Operations = r.Requests * int64(it.Load.OperationsPerMessage)
+	r.Operations = r.Requests * int64(it.launch.spec.Load.OperationsPerMessage)
 	if measured {
-		it.used(before, it.usage())
-		it.untimed += untimed
-		it.advance(it.x.clock(), it.totals(publishers))
+		it.launch.run.used(before, it.usage())
+		it.launch.run.untimed += untimed
+		it.advance(it.launch.run.x.clock(), it.totals(publishers))
 	}
-	it.add(*r, d)
+	it.launch.run.add(*r, d)
 }
 
 // usage is what the process and the session's connections have used so far.
@@ -207,10 +207,10 @@ type usage struct {
 }
 
 func (it *iteration) usage() (u usage) {
-	u.user, u.system = it.x.cfg.CPU()
+	u.user, u.system = it.launch.run.x.cfg.CPU()
 	u.pauses = gcPauses()
-	for _, m := range it.members {
-		io := it.ioOf(m)
+	for _, m := range it.launch.members {
+		io := it.launch.ioOf(m)
 		u.io.Reads += io.Reads
 		u.io.Writes += io.Writes
 		u.io.BytesRead += io.BytesRead
@@ -243,7 +243,7 @@ func (it *iteration) verdict(ctx context.Context, r result.Iteration) error {
 		return fmt.Errorf("%w: %d messages were sent before the connections were lost", ErrNothingReceived, r.Sent)
 	case r.Sent == 0:
 		// The window is full of what an earlier iteration has sent.
-		return fmt.Errorf("%w: nothing could be sent or received for %s", ErrNothingReceived, it.Load.Drain)
+		return fmt.Errorf("%w: nothing could be sent or received for %s", ErrNothingReceived, it.launch.spec.Load.Drain)
 	}
-	return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, r.Sent, it.Load.Drain)
+	return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, r.Sent, it.launch.spec.Load.Drain)
 }

@@ -12,16 +12,16 @@ import (
 // member is one connection of a session: a publisher, a subscriber, both, or
 // one that only stays.
 type member struct {
-	session *session
-	shard   *shard
-	dialer  *dial.Dialer
-	client  atomic.Pointer[mqtt.Client] // the present connection, or the last one; nil before the first
-	scram   *mqtt.SCRAM                 // proves the password; nil where it is sent
-	link    *mqtt.Link                  // makes lost connections again; nil where they are not
-	pub     *publisher                  // nil unless it publishes
-	sub     *inbox                      // nil unless it subscribes
-	now     int64                       // of this read batch
-	pumps   []*publisher
+	launch *launch
+	shard  *shard
+	dialer *dial.Dialer
+	client atomic.Pointer[mqtt.Client] // the present connection, or the last one; nil before the first
+	scram  *mqtt.SCRAM                 // proves the password; nil where it is sent
+	link   *mqtt.Link                  // makes lost connections again; nil where they are not
+	pub    *publisher                  // nil unless it publishes
+	sub    *inbox                      // nil unless it subscribes
+	now    int64                       // of this read batch
+	pumps  []*publisher
 
 	// Of connections that are made again.
 	down         bool        // the connection was lost; told by the link, one event after the other
@@ -39,7 +39,7 @@ type member struct {
 
 // BatchStart reads the clock, once for everything that this read has brought.
 func (m *member) BatchStart() {
-	m.now = m.session.x.clock()
+	m.now = m.launch.run.x.clock()
 	m.shard.mu.Lock()
 	if m.sub != nil {
 		m.sub.serial++
@@ -74,7 +74,7 @@ func (m *member) Acks(acks []mqtt.Ack) {
 			m.shard.pubrec.add(m.now - a.Stamp)
 		case a.Code.IsError():
 			nacked++
-			m.session.errs.add("publish", a.Code.String(), "")
+			m.launch.run.errs.add("publish", a.Code.String(), "")
 		default:
 			acked++
 			m.shard.ack.add(m.now - a.Stamp)
@@ -130,16 +130,16 @@ func (m *member) Room() {
 
 // Closed ends what a connection has carried that was lost for good.
 func (m *member) Closed(err error) {
-	if m.session.closing.Load() || m.leaving.Load() {
+	if m.launch.closing.Load() || m.leaving.Load() {
 		return
 	}
-	m.session.lost(m, err)
+	m.launch.lost(m, err)
 	if m.pub != nil {
 		m.pub.dead.Store(true)
 		m.pub.pump()
 	}
 	m.deafen()
 	if m.down {
-		m.session.away.Add(-1)
+		m.launch.away.Add(-1)
 	}
 }

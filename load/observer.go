@@ -74,7 +74,7 @@ func (c *caseRun) enter(ctx context.Context, p Phase, connections int) error {
 		return nil
 	}
 	before := c.x.clock()
-	err := c.x.cfg.Observer.Phase(ctx, p, Launch{Case: c.Case, Index: c.index, Number: c.number, Connections: connections})
+	err := c.x.cfg.Observer.Phase(ctx, p, Launch{Case: c.spec, Index: c.index, Number: c.number, Connections: connections})
 	if c.deadline != 0 {
 		c.deadline += c.x.clock() - before
 	}
@@ -87,6 +87,6 @@ func (c *caseRun) enter(ctx context.Context, p Phase, connections int) error {
 // tell gives the observer a point of the timeline with its latencies.
 func (c *caseRun) tell(t result.Tick, l *legs) {
 	if tick := c.x.cfg.Observer.Tick; tick != nil {
-		tick(c.Case, t, Latencies{EndToEnd: l.e2e.hist, Service: l.service.hist, SendLag: l.lag.hist, Ack: l.ack.hist, Pubrec: l.pubrec.hist})
+		tick(c.spec, t, Latencies{EndToEnd: l.e2e.hist, Service: l.service.hist, SendLag: l.lag.hist, Ack: l.ack.hist, Pubrec: l.pubrec.hist})
 	}
 }

@@ -6,7 +6,7 @@ import "time"
 // after a message was last sent, received or answered, or bytes of one moved. A
 // large message, or a slow network, is no stall.
 type patience struct {
-	*session
+	launch   *launch
 	drain    int64
 	messages int64 // so many have been sent, received and answered
 	moved    movement
@@ -30,25 +30,25 @@ const (
 	leastSpeed = 16 << 20
 )
 
-func (s *session) patience(now int64) *patience {
-	p := &patience{session: s, since: now}
-	p.drain = int64(s.Load.Drain) + int64(s.Payload.Max())*int64(time.Second)/leastSpeed
-	p.expect(s.move(now))
+func (l *launch) patience(now int64) *patience {
+	p := &patience{launch: l, since: now}
+	p.drain = int64(l.spec.Load.Drain) + int64(l.spec.Payload.Max())*int64(time.Second)/leastSpeed
+	p.expect(l.move(now))
 	return p
 }
 
 // expect bounds what may move from now on until another message has come of it.
 func (p *patience) expect(moved movement) {
-	size := int64(p.Payload.Max()) + overhead
+	size := int64(p.launch.spec.Payload.Max()) + overhead
 	p.moved = moved
-	p.mostOut = moved.out + size*int64(p.Load.Inflight)*int64(len(p.publishers))
-	p.mostIn = moved.in + size*int64(len(p.members))
+	p.mostOut = moved.out + size*int64(p.launch.spec.Load.Inflight)*int64(len(p.launch.publishers))
+	p.mostIn = moved.in + size*int64(len(p.launch.members))
 }
 
 // over reports whether it was waited long enough at now, when so many messages
 // had been sent, received and answered.
 func (p *patience) over(now, messages int64) bool {
-	moved := p.move(now)
+	moved := p.launch.move(now)
 	switch {
 	case messages != p.messages:
 		p.messages, p.since = messages, now
@@ -62,8 +62,8 @@ func (p *patience) over(now, messages int64) bool {
 
 // move adds up the movement of all connections. A publisher whose bytes move
 // does not stand still.
-func (s *session) move(now int64) (sum movement) {
-	for _, m := range s.members {
+func (l *launch) move(now int64) (sum movement) {
+	for _, m := range l.members {
 		c := m.client.Load()
 		if c == nil {
 			continue
@@ -83,13 +83,13 @@ func (s *session) move(now int64) (sum movement) {
 // written waits until what nobody answers, being at QoS 0 and for no one, is
 // written at least. It reports false when that goes no further.
 func (it *iteration) written(still *patience) bool {
-	for _, m := range it.members {
+	for _, m := range it.launch.members {
 		c := m.client.Load()
 		if m.pub == nil || m.pub.heard || m.pub.qos > 0 || c == nil {
 			continue
 		}
 		for wait := 50 * time.Microsecond; !c.Written(); wait = min(2*wait, time.Millisecond) {
-			if still.over(it.x.clock(), still.messages) {
+			if still.over(it.launch.run.x.clock(), still.messages) {
 				return false
 			}
 			time.Sleep(wait)

@@ -8,13 +8,13 @@ import (
 )
 
 // planned is a session of one case that is not connected.
-func planned(t *testing.T, c *scenarios.Case) *session {
+func planned(t *testing.T, c *scenarios.Case) *launch {
 	t.Helper()
-	s := &session{caseRun: newCaseRun(New(Config{RunID: "r"}), 0, c)}
-	if err := s.plan(); err != nil {
+	l := newLaunch(newCaseRun(New(Config{RunID: "r"}), 0, c))
+	if err := l.plan(); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return l
 }
 
 func askingCase() *scenarios.Case {
@@ -31,13 +31,13 @@ func askingCase() *scenarios.Case {
 // TestPromiseAllocations: checking what was asked for allocates nothing, nor
 // does a broker that breaks it, but for the first example.
 func TestPromiseAllocations(t *testing.T) {
-	s := planned(t, askingCase())
-	in, p := s.inboxes[0], s.publishers[0]
+	l := planned(t, askingCase())
+	in, p := l.inboxes[0], l.publishers[0]
 	seq := uint64(0)
 	payload := make([]byte, 20)
-	copy(payload, s.payload)
+	copy(payload, l.run.payload)
 	for name, props := range map[string]packet.Properties{
-		"kept":   {UserProperties: s.Clients.UserProperties, ContentType: new("x"), ResponseTopic: new("re/c2"), SubscriptionIDs: []uint32{5}},
+		"kept":   {UserProperties: l.spec.Clients.UserProperties, ContentType: new("x"), ResponseTopic: new("re/c2"), SubscriptionIDs: []uint32{5}},
 		"broken": {ContentType: new("y"), SubscriptionIDs: []uint32{5, 6}},
 	} {
 		m := packet.Publish{Topic: []byte("t"), Payload: payload}
@@ -70,9 +70,9 @@ func TestPromiseOfNobody(t *testing.T) {
 	plain.Clients.UserProperties, plain.Clients.Properties = nil, scenarios.Properties{}
 	old.Protocol = packet.V311
 	for _, c := range []*scenarios.Case{plain, old} {
-		s := planned(t, c)
-		if s.publishers[0].promise != nil || s.inboxes[0].promise != nil {
-			t.Errorf("%s: promises %+v and %+v", c.Protocol, s.publishers[0].promise, s.inboxes[0].promise)
+		l := planned(t, c)
+		if l.publishers[0].promise != nil || l.inboxes[0].promise != nil {
+			t.Errorf("%s: promises %+v and %+v", c.Protocol, l.publishers[0].promise, l.inboxes[0].promise)
 		}
 	}
 }
@@ -100,9 +100,9 @@ func TestPromiseToListener(t *testing.T) {
 func TestKeptIsNobodys(t *testing.T) {
 	c := askingCase()
 	c.Load.VerifyOff, c.Clients.Retain, c.Clients.Properties.RetainAsPublished = true, true, true
-	s := planned(t, c)
-	in, p := s.inboxes[0], s.publishers[0]
-	m := packet.Publish{Topic: []byte("t"), Payload: s.payload, Retain: true}
+	l := planned(t, c)
+	in, p := l.inboxes[0], l.publishers[0]
+	m := packet.Publish{Topic: []byte("t"), Payload: l.run.payload, Retain: true}
 	in.deliver(&m, 0)
 	if l := in.receipts[0].ledger; in.foreign != 1 || l.delivered+l.duplicated != 0 || len(in.breaches) > 0 {
 		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.breaches)

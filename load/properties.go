@@ -20,11 +20,11 @@ type promise struct {
 // promise is made for a publisher whose messages have the properties p, with
 // the subscriptions' own; nil where there is nothing to check. Of who publishes
 // elsewhere, known is false, only those are known.
-func (s *session) promise(p packet.Properties, known bool) (*promise, error) {
-	if s.Protocol != packet.V5 {
+func (l *launch) promise(p packet.Properties, known bool) (*promise, error) {
+	if l.spec.Protocol != packet.V5 {
 		return nil, nil
 	}
-	asked := &s.Clients.Properties
+	asked := &l.spec.Clients.Properties
 	if id := asked.SubscriptionIdentifier; id > 0 {
 		p.SubscriptionIDs = []uint32{uint32(id)}
 	}
@@ -36,18 +36,18 @@ func (s *session) promise(p packet.Properties, known bool) (*promise, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &promise{owed: owed, checkRetain: checkRetain, retain: s.Clients.Retain}, nil
+	return &promise{owed: owed, checkRetain: checkRetain, retain: l.spec.Clients.Retain}, nil
 }
 
 // planPromises makes the promises of everybody's messages.
-func (s *session) planPromises() (err error) {
-	for _, p := range s.publishers {
-		if p.promise, err = s.promise(p.properties, true); err != nil {
+func (l *launch) planPromises() (err error) {
+	for _, p := range l.publishers {
+		if p.promise, err = l.promise(p.properties, true); err != nil {
 			return err
 		}
 	}
-	anybody, err := s.promise(packet.Properties{}, false)
-	for _, in := range s.inboxes {
+	anybody, err := l.promise(packet.Properties{}, false)
+	for _, in := range l.inboxes {
 		in.promise = anybody
 	}
 	return err
@@ -58,11 +58,11 @@ func (s *session) planPromises() (err error) {
 func (p *promise) mayRetain() bool { return p != nil && p.checkRetain && p.retain }
 
 // ofPublish are the properties of the i-th client's messages.
-func (s *session) ofPublish(i int) packet.Properties {
-	if s.Protocol != packet.V5 {
+func (l *launch) ofPublish(i int) packet.Properties {
+	if l.spec.Protocol != packet.V5 {
 		return packet.Properties{}
 	}
-	return s.Clients.OfPublish(s.vars(i))
+	return l.spec.Clients.OfPublish(l.vars(i))
 }
 
 // breach is one way in which messages come otherwise than they must: the
@@ -137,11 +137,11 @@ func example(m *packet.Publish, id int, p *promise) string {
 }
 
 // tellBreaches gives what receivers have found to the case, once.
-func (s *session) tellBreaches() {
-	for _, in := range s.inboxes {
+func (l *launch) tellBreaches() {
+	for _, in := range l.inboxes {
 		in.shard.mu.Lock()
 		for b, c := range in.breaches {
-			s.errs.addN(kindProperty, b.String(), c.example, c.n)
+			l.run.errs.addN(kindProperty, b.String(), c.example, c.n)
 		}
 		in.breaches = nil
 		in.shard.mu.Unlock()
@@ -171,17 +171,17 @@ func propertyWarning(errs []result.Error) (w result.Warning) {
 
 // warnUnheeded says what a case of an earlier version goes without.
 func (c *caseRun) warnUnheeded() {
-	if keys := c.Unheeded(); keys != nil {
-		c.warn("mqtt5-only", fmt.Sprintf("MQTT %s has no %s: the row goes without", c.Protocol, strings.Join(keys, ", ")),
+	if keys := c.spec.Unheeded(); keys != nil {
+		c.warn("mqtt5-only", fmt.Sprintf("MQTT %s has no %s: the row goes without", c.spec.Protocol, strings.Join(keys, ", ")),
 			"the rows of protocol 5 have it")
 	}
 }
 
 // takeAliases notes how many aliases the broker allows a publisher. Session.mu
 // is held.
-func (s *session) takeAliases(k *packet.Connack) {
-	asked := s.Clients.Properties.TopicAlias
-	if asked == 0 || s.Protocol != packet.V5 || s.Load.PublisherClients() == 0 {
+func (l *launch) takeAliases(k *packet.Connack) {
+	asked := l.spec.Clients.Properties.TopicAlias
+	if asked == 0 || l.spec.Protocol != packet.V5 || l.spec.Load.PublisherClients() == 0 {
 		return
 	}
 	// [MQTT-3.2.2-18] absent is 0.
@@ -189,25 +189,25 @@ func (s *session) takeAliases(k *packet.Connack) {
 	if m := k.Properties.TopicAliasMaximum; m != nil {
 		granted = min(asked, int(*m))
 	}
-	s.aliases = &result.Aliases{Asked: asked, Granted: granted}
-	if want := min(asked, s.Load.TopicsPerPublisher); granted < want {
-		s.warn("topic-alias", fmt.Sprintf("the broker allows a publisher %d topic aliases, and %d of its topics were to have one: the others go in full", granted, want),
+	l.run.aliases = &result.Aliases{Asked: asked, Granted: granted}
+	if want := min(asked, l.spec.Load.TopicsPerPublisher); granted < want {
+		l.run.warn("topic-alias", fmt.Sprintf("the broker allows a publisher %d topic aliases, and %d of its topics were to have one: the others go in full", granted, want),
 			"the broker's Topic Alias Maximum sets the limit")
 	}
 }
 
 // options are the Subscription Options that the case asks for. [MQTT5 3.8.3.1]
-func (s *session) options(filter string) packet.Subscription {
-	sub := packet.Subscription{Filter: filter, QoS: s.QoS}
-	if p := &s.Clients.Properties; s.Protocol == packet.V5 {
+func (l *launch) options(filter string) packet.Subscription {
+	sub := packet.Subscription{Filter: filter, QoS: l.spec.QoS}
+	if p := &l.spec.Clients.Properties; l.spec.Protocol == packet.V5 {
 		sub.NoLocal, sub.RetainAsPublished, sub.RetainHandling = p.NoLocal, p.RetainAsPublished, byte(p.RetainHandling)
 	}
 	return sub
 }
 
 // ofSubscribe are the properties of SUBSCRIBE.
-func (s *session) ofSubscribe() (p packet.Properties) {
-	if id := s.Clients.Properties.SubscriptionIdentifier; id > 0 && s.Protocol == packet.V5 {
+func (l *launch) ofSubscribe() (p packet.Properties) {
+	if id := l.spec.Clients.Properties.SubscriptionIdentifier; id > 0 && l.spec.Protocol == packet.V5 {
 		p.SubscriptionIDs = []uint32{uint32(id)}
 	}
 	return p

@@ -75,15 +75,15 @@ const (
 	pumpAgain
 )
 
-func newPublisher(s *session, number int) *publisher {
+func newPublisher(l *launch, number int) *publisher {
 	p := &publisher{
-		number: number, payload: s.payload, stamped: s.stamped(), clock: s.x.clock,
-		asked: uint64(s.Load.Inflight), window: uint64(s.Load.Inflight), qos: s.QoS, chunk: maxChunk, returns: s.Target.Reconnect,
+		number: number, payload: l.run.payload, stamped: l.run.stamped(), clock: l.run.x.clock,
+		asked: uint64(l.spec.Load.Inflight), window: uint64(l.spec.Load.Inflight), qos: l.spec.QoS, chunk: maxChunk, returns: l.spec.Target.Reconnect,
 	}
-	p.sentAt = make([]int64, s.ringSize())
+	p.sentAt = make([]int64, l.ringSize())
 	p.fillFn = p.fill
-	if s.open != nil {
-		s.open.admit(p)
+	if l.open != nil {
+		l.open.admit(p)
 	}
 	return p
 }
@@ -360,11 +360,11 @@ const (
 )
 
 // ringSize is how many send times a publisher remembers.
-func (s *session) ringSize() int {
-	if s.open != nil {
-		return s.open.ringSize
+func (l *launch) ringSize() int {
+	if l.open != nil {
+		return l.open.ringSize
 	}
-	return SendTimes(s.Case)
+	return SendTimes(l.spec)
 }
 
 // SendTimes is how many send times each publisher of a case remembers in a

@@ -50,10 +50,10 @@ func ramp(ctx context.Context, n, parallel int, rate float64, do func(i int)) {
 // rate, is asked again for as long as ctx allows. A session of an earlier run is
 // ended. (Not by a clean start at once: Mosquitto 2.0.11 does not write down
 // sessions that began with one.)
-func (s *session) connect(ctx context.Context, m *member, cfg mqtt.Config) (client *mqtt.Client, err error) {
+func (l *launch) connect(ctx context.Context, m *member, cfg mqtt.Config) (client *mqtt.Client, err error) {
 	attempt := func() (err error) {
 		if m.returns() {
-			client, err = s.link(ctx, m, cfg)
+			client, err = l.link(ctx, m, cfg)
 		} else if client, err = mqtt.Connect(ctx, cfg); err == nil {
 			m.client.Store(client)
 		}
@@ -68,7 +68,7 @@ func (s *session) connect(ctx context.Context, m *member, cfg mqtt.Config) (clie
 		return m.dialer.Fault(err)
 	}
 	err = insist(ctx, func() error { return m.dialer.Follow(once) }, func(err error) {
-		s.errs.add(kindOf(err), reasonOf(err)+": tried again", err.Error())
+		l.run.errs.add(kindOf(err), reasonOf(err)+": tried again", err.Error())
 	})
 	return client, err
 }

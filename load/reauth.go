@@ -12,8 +12,8 @@ import (
 // authenticate has cfg prove its password where it would have sent it. The user
 // name stays in CONNECT: brokers know a client by it before the exchange is
 // over. What has been derived from a password once is kept over the run.
-func (s *session) authenticate(cfg *mqtt.Config, m *member, d *dial.Dialer) {
-	if s.Clients.AuthMethod == "" {
+func (l *launch) authenticate(cfg *mqtt.Config, m *member, d *dial.Dialer) {
+	if l.spec.Clients.AuthMethod == "" {
 		return
 	}
 	var scram *mqtt.SCRAM
@@ -26,7 +26,7 @@ func (s *session) authenticate(cfg *mqtt.Config, m *member, d *dial.Dialer) {
 			d.Fail(err)
 			return
 		}
-		scram.Keys = &s.x.keys
+		scram.Keys = &l.run.x.keys
 	}
 	if m != nil {
 		m.scram = scram
@@ -37,18 +37,18 @@ func (s *session) authenticate(cfg *mqtt.Config, m *member, d *dial.Dialer) {
 // reauth has every client authenticate again once in an interval, spread evenly
 // over it: one goroutine for all of them, and no timer for each.
 type reauth struct {
-	*session
+	launch     *launch
 	start      time.Time
 	stop, done chan struct{}
 }
 
 // startReauth begins with it, if that is asked for.
-func (s *session) startReauth() {
-	if s.Clients.ReauthInterval == 0 || len(s.members) == 0 {
+func (l *launch) startReauth() {
+	if l.spec.Clients.ReauthInterval == 0 || len(l.members) == 0 {
 		return
 	}
-	s.reauth = &reauth{session: s, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
-	go s.reauth.run()
+	l.reauth = &reauth{launch: l, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	go l.reauth.run()
 }
 
 // end begins no more of it.
@@ -68,7 +68,7 @@ func (r *reauth) run() {
 		timer.Reset(time.Until(r.due(k)))
 		select {
 		case <-timer.C:
-			r.again(r.members[k%len(r.members)])
+			r.again(r.launch.members[k%len(r.launch.members)])
 		case <-r.stop:
 			return
 		}
@@ -78,7 +78,7 @@ func (r *reauth) run() {
 // due is when the k-th authentication is: a function of k, whatever the ones
 // before it have taken.
 func (r *reauth) due(k int) time.Time {
-	n, every := len(r.members), r.Clients.ReauthInterval
+	n, every := len(r.launch.members), r.launch.spec.Clients.ReauthInterval
 	part := time.Duration(float64(every) * float64(k%n+1) / float64(n))
 	return r.start.Add(time.Duration(k/n)*every + part)
 }
@@ -89,8 +89,8 @@ func (r *reauth) again(m *member) {
 	if c == nil || c.Err() != nil || m.leaving.Load() {
 		return
 	}
-	r.session.again.Go(func() {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), dial.Timeout(r.Case), errReauthTimeout)
+	r.launch.again.Go(func() {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), dial.Timeout(r.launch.spec), errReauthTimeout)
 		defer cancel()
 		start := time.Now()
 		err := c.Reauthenticate(ctx)
@@ -103,14 +103,14 @@ func (r *reauth) again(m *member) {
 func (r *reauth) authenticated(took time.Duration, err error) {
 	switch {
 	case err == nil:
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.legs.reauth.record(int64(took), 1)
-	case r.closing.Load(), errors.Is(err, mqtt.ErrClosed):
+		r.launch.mu.Lock()
+		defer r.launch.mu.Unlock()
+		r.launch.run.legs.reauth.record(int64(took), 1)
+	case r.launch.closing.Load(), errors.Is(err, mqtt.ErrClosed):
 	case errors.Is(err, mqtt.ErrAuthenticating):
-		r.errs.add("reauth", "left out: the one before was under way when it was due", "")
+		r.launch.run.errs.add("reauth", "left out: the one before was under way when it was due", "")
 	default:
-		r.errs.add("reauth", mqtt.EndOf(err), err.Error())
+		r.launch.run.errs.add("reauth", mqtt.EndOf(err), err.Error())
 	}
 }
 

@@ -56,8 +56,8 @@ func (o *outages) forgotten() (w result.Warning) {
 // returns reports whether the member's connection is made again when it is lost:
 // not of one that comes and goes.
 func (m *member) returns() bool {
-	l := &m.session.Load
-	return m.session.Target.Reconnect && (m.sub == nil || !l.Shape.Cycles && l.Shape.Queues == 0)
+	load := &m.launch.spec.Load
+	return m.launch.spec.Target.Reconnect && (m.sub == nil || !load.Shape.Cycles && load.Shape.Queues == 0)
 }
 
 // resume makes cfg go on with the member's session. In MQTT 5, where this is
@@ -67,7 +67,7 @@ func (m *member) returns() bool {
 func (m *member) resume(cfg *mqtt.Config) {
 	switch {
 	case m.kept != nil:
-	case m.session.Load.Shape.Listens:
+	case m.launch.spec.Load.Shape.Listens:
 		m.kept = mqtt.AdoptSession()
 	default:
 		m.kept = mqtt.NewSession()
@@ -76,52 +76,52 @@ func (m *member) resume(cfg *mqtt.Config) {
 }
 
 // link makes a connection that is made again whenever it is lost.
-func (s *session) link(ctx context.Context, m *member, cfg mqtt.Config) (*mqtt.Client, error) {
+func (l *launch) link(ctx context.Context, m *member, cfg mqtt.Config) (*mqtt.Client, error) {
 	if cfg.Session == nil {
 		cfg.Session = mqtt.NewSession()
 	}
-	l, err := mqtt.Open(ctx, mqtt.LinkConfig{
-		Config: cfg, Reconnect: true, ConnectTimeout: dial.Timeout(s.Case), GiveUp: outageLimit,
+	link, err := mqtt.Open(ctx, mqtt.LinkConfig{
+		Config: cfg, Reconnect: true, ConnectTimeout: dial.Timeout(l.spec), GiveUp: outageLimit,
 		Refer: m.dialer.ByReference(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	m.link = l
-	return l.Client(), nil
+	m.link = link
+	return link.Client(), nil
 }
 
 // Up takes a new connection into use.
 func (m *member) Up(c *mqtt.Client) {
-	first := m.session.replace(m, c)
+	first := m.launch.replace(m, c)
 	p := m.pub
 	if p == nil {
 		return
 	}
 	p.hold()
 	p.drop(c.Resumed().Dropped)
-	err := m.session.prepare(m, c)
+	err := m.launch.prepare(m, c)
 	p.release()
 	switch {
 	case err != nil && first:
 		m.unprepared = err
 	case err != nil:
 		// The broker allows less than it did before.
-		m.session.errs.add(kindOf(err), reasonOf(err), err.Error())
+		m.launch.run.errs.add(kindOf(err), reasonOf(err), err.Error())
 		p.dead.Store(true)
 		p.pump()
 	}
 }
 
 // replace makes c the member's connection and reports whether it is the first.
-func (s *session) replace(m *member, c *mqtt.Client) (first bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *launch) replace(m *member, c *mqtt.Client) (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	old := m.client.Swap(c)
 	if old != nil {
 		addIO(&m.io, old)
 	}
-	s.outages.resent += int64(c.Resumed().Resent)
+	l.run.outages.resent += int64(c.Resumed().Resent)
 	return old == nil
 }
 
@@ -134,9 +134,9 @@ func addIO(sum *result.IO, c *mqtt.Client) {
 }
 
 // ioOf is what all of the member's connections have read and written.
-func (s *session) ioOf(m *member) result.IO {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *launch) ioOf(m *member) result.IO {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	sum := m.io
 	if c := m.client.Load(); c != nil {
 		addIO(&sum, c)
@@ -158,52 +158,52 @@ func (p *publisher) drop(stamps []int64) {
 // Down notes that the connection was lost and will be made again. What is due
 // stays due.
 func (m *member) Down(err error) {
-	if m.session.closing.Load() {
+	if m.launch.closing.Load() {
 		return
 	}
 	if m.pub != nil {
 		m.pub.away.Store(true)
 	}
-	m.session.lost(m, err)
+	m.launch.lost(m, err)
 	if !m.down {
 		m.down = true
-		m.session.away.Add(1)
+		m.launch.away.Add(1)
 	}
 }
 
 // lost counts a connection that ended by itself. One that was given up counts
 // as lost already.
-func (s *session) lost(m *member, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *launch) lost(m *member, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	reason := mqtt.EndOf(err)
-	s.errs.add("disconnect", reason, reason)
+	l.run.errs.add("disconnect", reason, reason)
 	if m.down {
 		return
 	}
-	s.clients.Lost++
-	if s.outages.first == 0 {
-		s.outages.first = s.x.clock()
+	l.run.clients.Lost++
+	if l.run.outages.first == 0 {
+		l.run.outages.first = l.run.x.clock()
 	}
 }
 
 // Reconnected lets the member go on where it was.
 func (m *member) Reconnected(r mqtt.Reconnect) {
-	s := m.session
-	s.learn(r.Client, m.dialer)
-	s.mu.Lock()
-	s.clients.Reconnects++
-	s.outages.last = s.x.clock()
-	s.outages.took.record(int64(r.Down), 1)
-	if m.sub != nil && !r.Resumed.Present && s.Clients.Persistent(s.Protocol) {
-		s.outages.unkept++
+	l := m.launch
+	l.learn(r.Client, m.dialer)
+	l.mu.Lock()
+	l.run.clients.Reconnects++
+	l.run.outages.last = l.run.x.clock()
+	l.run.outages.took.record(int64(r.Down), 1)
+	if m.sub != nil && !r.Resumed.Present && l.spec.Clients.Persistent(l.spec.Protocol) {
+		l.run.outages.unkept++
 	}
-	s.mu.Unlock()
+	l.mu.Unlock()
 	m.down = false
-	s.away.Add(-1)
+	l.away.Add(-1)
 	if m.sub != nil && (!r.Resumed.Present || m.unsubscribed.Load()) {
 		m.unsubscribed.Store(true)
-		s.again.Go(func() { m.subscribeAgain(r) })
+		l.again.Go(func() { m.subscribeAgain(r) })
 		return
 	}
 	m.goOn(r)
@@ -213,10 +213,10 @@ func (m *member) Reconnected(r mqtt.Reconnect) {
 // gets nothing any more; whatever else goes wrong ends the connection, and the
 // next one is for another attempt.
 func (m *member) subscribeAgain(r mqtt.Reconnect) {
-	s := m.session
-	ctx, cancel := dial.Bound(context.Background(), s.Case)
+	l := m.launch
+	ctx, cancel := dial.Bound(context.Background(), l.spec)
 	defer cancel()
-	err := s.subscribe(ctx, m, r.Client)
+	err := l.subscribe(ctx, m, r.Client)
 	var refused *mqtt.SubscribeError
 	var limit *mqtt.LimitError
 	switch {
@@ -224,7 +224,7 @@ func (m *member) subscribeAgain(r mqtt.Reconnect) {
 		m.unsubscribed.Store(false)
 		m.goOn(r)
 	case errors.As(err, &refused), errors.As(err, &limit):
-		s.errs.add(kindOf(err), reasonOf(err), err.Error())
+		l.run.errs.add(kindOf(err), reasonOf(err), err.Error())
 		m.deafen()
 	default:
 		r.Client.Abort()
@@ -234,7 +234,7 @@ func (m *member) subscribeAgain(r mqtt.Reconnect) {
 // goOn sends what has become due. What the broker does not promise to deliver
 // after an outage must not hold a window: it may be lost.
 func (m *member) goOn(r mqtt.Reconnect) {
-	if m.session.open == nil && (m.session.QoS == 0 || !r.Resumed.Present) {
+	if m.launch.open == nil && (m.launch.spec.QoS == 0 || !r.Resumed.Present) {
 		m.forgive()
 	}
 	if m.pub != nil {
@@ -279,7 +279,7 @@ func (r *receipt) forgive() {
 // awaited reports whether a closed loop stands still because connections are
 // being made again.
 func (it *iteration) awaited(ctx context.Context, now int64) bool {
-	return it.open == nil && it.away.Load() > 0 && ctx.Err() == nil && !it.expired(now)
+	return it.launch.open == nil && it.launch.away.Load() > 0 && ctx.Err() == nil && !it.launch.run.expired(now)
 }
 
 // stands reports whether the member has a connection, or may yet get one again.
@@ -294,6 +294,6 @@ func (m *member) stands() bool {
 // deafen ends a member as a receiver. It may be called again.
 func (m *member) deafen() {
 	if m.sub != nil && m.deaf.CompareAndSwap(false, true) && m.sub.lose() {
-		m.session.bereave(m.sub)
+		m.launch.bereave(m.sub)
 	}
 }

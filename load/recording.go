@@ -52,7 +52,7 @@ func RecordingCost(o Recording, messages int) (ns float64, err error) {
 // packets between them.
 type driver struct {
 	Recording
-	session  *session
+	launch   *launch
 	pub      *publisher
 	sub      *member
 	now      int64 // of an open loop, which goes by its own time
@@ -79,13 +79,13 @@ func newDriver(o Recording) (*driver, error) {
 		clock := x.clock
 		x.clock = func() int64 { clock(); return d.now } // a look at the clock is part of the cost
 	}
-	d.session = &session{caseRun: newCaseRun(x, 0, c)}
-	if err := d.session.plan(); err != nil {
+	d.launch = newLaunch(newCaseRun(x, 0, c))
+	if err := d.launch.plan(); err != nil {
 		return nil, err
 	}
-	it := &iteration{session: d.session, stage: result.StageActual}
-	d.sub, d.pub = d.session.members[0], d.session.publishers[0]
-	it.begin(d.session.publishers)
+	it := &iteration{launch: d.launch, stage: result.StageActual}
+	d.sub, d.pub = d.launch.members[0], d.launch.publishers[0]
+	it.begin(d.launch.publishers)
 	d.pub.begin(it, endless, 0)
 	d.pub.it = nil // whoever pumps it finds nothing to send
 	if d.pub.open != nil {

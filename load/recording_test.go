@@ -55,7 +55,7 @@ func TestNobodyWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.stop()
-	c := d.session.caseRun
+	c := d.launch.run
 	ctx := context.Background()
 	if n := testing.AllocsPerRun(100, func() {
 		_ = c.enter(ctx, Publishing, 2)

@@ -75,15 +75,15 @@ func (ms clientMeans) slow() (slow []*clientMean, median float64, of int) {
 }
 
 // noteClients takes what a receipt has come to into the means of its two ends.
-func (s *session) noteClients(f *flow, r *receipt) {
-	if r.total.timed == 0 || s.Load.Shape.Queues > 0 { // a queue's end waits for its beginning
+func (l *launch) noteClients(f *flow, r *receipt) {
+	if r.total.timed == 0 || l.spec.Load.Shape.Queues > 0 { // a queue's end waits for its beginning
 		return
 	}
-	if s.byPublisher == nil {
-		s.byPublisher, s.byReceiver = clientMeans{}, clientMeans{}
+	if l.run.byPublisher == nil {
+		l.run.byPublisher, l.run.byReceiver = clientMeans{}, clientMeans{}
 	}
-	s.byPublisher.add(f.pub.number, &r.total, f.topic, f.pub.client.ClientID)
-	s.byReceiver.add(r.in.client, &r.total, f.topic, func() string { return s.clientID(r.in.client) })
+	l.run.byPublisher.add(f.pub.number, &r.total, f.topic, f.pub.client.ClientID)
+	l.run.byReceiver.add(r.in.client, &r.total, f.topic, func() string { return l.clientID(r.in.client) })
 }
 
 // slowClients names the clients that are far slower than the others: publishers

@@ -22,7 +22,7 @@ type period struct {
 // timelineStart begins an iteration, with a period where none is open.
 func (it *iteration) timelineStart() {
 	it.seen = totals{}
-	if p := &it.period; !p.begun && it.stage == result.StageActual {
+	if p := &it.launch.run.period; !p.begun && it.stage == result.StageActual {
 		p.begun, p.start = true, it.start
 	}
 }
@@ -33,7 +33,7 @@ func (it *iteration) advance(now int64, all totals) {
 	if it.stage != result.StageActual {
 		return
 	}
-	p := &it.period
+	p := &it.launch.run.period
 	if !p.begun {
 		p.begun, p.start = true, now
 	}
@@ -41,9 +41,9 @@ func (it *iteration) advance(now int64, all totals) {
 	it.seen = all
 	p.sent += d.sent
 	p.received += d.received
-	p.legs.drain(it.shards)
+	p.legs.drain(it.launch.shards)
 	if now-p.start >= int64(tickPeriod) {
-		it.endPeriod(now)
+		it.launch.run.endPeriod(now)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // churn is clients that come and go: each takes turns, of connecting,
 // subscribing and disconnecting. Turn n is the n-mod-clients-th client's.
 type churn struct {
-	*session
+	launch  *launch
 	clients []int     // numbers of the members that take turns
 	sched   *schedule // nil in a closed loop
 	start   int64     // of the schedule, on the clock
@@ -29,49 +29,49 @@ type churn struct {
 
 // comeAndGo runs a launch of clients that come and go. One turn is taken before
 // the clock starts: where that fails there is nothing to measure.
-func (c *caseRun) comeAndGo(ctx context.Context, launch int) error {
-	s, err := openSession(ctx, c)
+func (c *caseRun) comeAndGo(ctx context.Context, number int) error {
+	l, err := openLaunch(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer s.end(launch)
-	ch := &churn{session: s, stop: make(chan struct{})}
-	s.churn = ch
-	for i, m := range s.members {
+	defer l.end(number)
+	ch := &churn{launch: l, stop: make(chan struct{})}
+	l.churn = ch
+	for i, m := range l.members {
 		if m.sub != nil {
 			ch.clients = append(ch.clients, i)
 			ch.wake = append(ch.wake, make(chan struct{}, 1))
 		}
 	}
-	if err := s.turn(ctx, ch.clients[0]); err != nil {
+	if err := l.turn(ctx, ch.clients[0]); err != nil {
 		return err
 	}
-	if len(c.Load.Stages) > 0 {
-		return ch.open(ctx, &iteration{session: s, launch: launch})
+	if len(c.spec.Load.Stages) > 0 {
+		return ch.open(ctx, &iteration{launch: l, number: number})
 	}
 	return c.repeat(ctx, func(it *iteration) error {
-		it.session, it.launch = s, launch
+		it.launch, it.number = l, number
 		return ch.iterate(ctx, it)
 	})
 }
 
 // turn connects, subscribes and disconnects one client.
-func (s *session) turn(ctx context.Context, i int) error {
-	m := s.members[i]
+func (l *launch) turn(ctx context.Context, i int) error {
+	m := l.members[i]
 	m.leaving.Store(false)
-	err := s.join(ctx, i, m)
-	s.part(m)
+	err := l.join(ctx, i, m)
+	l.part(m)
 	return err
 }
 
 // part disconnects a member that will be back, if it is connected.
-func (s *session) part(m *member) {
+func (l *launch) part(m *member) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	m.leaving.Store(true)
 	m.leave(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if c := m.client.Swap(nil); c != nil {
 		addIO(&m.io, c)
 	}
@@ -79,20 +79,20 @@ func (s *session) part(m *member) {
 
 // take takes a turn of the k-th client that was due at intended, and counts it.
 func (c *churn) take(ctx context.Context, k int, intended int64, measured bool) error {
-	m := c.members[c.clients[k]]
-	start := c.x.clock()
+	m := c.launch.members[c.clients[k]]
+	start := c.launch.run.x.clock()
 	c.begun.Add(1)
 	if measured {
 		c.counted.Add(1)
 	}
-	err := c.turn(ctx, c.clients[k])
-	now := c.x.clock()
-	c.mu.Lock()
+	err := c.launch.turn(ctx, c.clients[k])
+	now := c.launch.run.x.clock()
+	c.launch.mu.Lock()
 	c.clientsOf(err)
-	c.mu.Unlock()
+	c.launch.mu.Unlock()
 	if err != nil {
 		if !interrupted(ctx, err) {
-			c.errs.add(kindOf(err), reasonOf(err), err.Error())
+			c.launch.run.errs.add(kindOf(err), reasonOf(err), err.Error())
 		}
 		return err
 	}
@@ -111,26 +111,26 @@ func (c *churn) take(ctx context.Context, k int, intended int64, measured bool) 
 
 // clientsOf counts a connection of a turn. The lock is held.
 func (c *churn) clientsOf(err error) {
-	c.session.clients.Planned++
+	c.launch.run.clients.Planned++
 	if err == nil {
-		c.session.clients.Connected++
+		c.launch.run.clients.Connected++
 	}
 }
 
 // iterate runs one iteration of a closed loop: every client takes its next turn
 // when the last is over, until all are taken, or the time is over.
 func (c *churn) iterate(ctx context.Context, it *iteration) error {
-	new(legs).drain(it.shards)
+	new(legs).drain(it.launch.shards)
 	before, base := it.usage(), it.totals(nil)
 	it.begin(nil)
 	it.seen = base
 	var left atomic.Int64
-	left.Store(it.Load.Messages)
+	left.Store(it.launch.spec.Load.Messages)
 	until := it.start + int64(it.leastTime())
-	if it.Load.Messages == 0 {
+	if it.launch.spec.Load.Messages == 0 {
 		left.Store(endless)
 	} else {
-		until = it.deadline
+		until = it.launch.run.deadline
 	}
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -138,7 +138,7 @@ func (c *churn) iterate(ctx context.Context, it *iteration) error {
 		workers.Go(func() {
 			var wait mqtt.Backoff
 			for left.Add(-1) >= 0 && ctx.Err() == nil {
-				now := it.x.clock()
+				now := it.launch.run.x.clock()
 				if until != 0 && now >= until {
 					return
 				}
@@ -153,15 +153,15 @@ func (c *churn) iterate(ctx context.Context, it *iteration) error {
 	all := it.totals(nil)
 	d := all.minus(base)
 	r := result.Iteration{
-		Launch: it.launch, Stage: it.stage, Index: it.index, StartNS: it.start - it.caseRun.start, ElapsedNS: it.x.clock() - it.start,
-		Operations: d.requests * int64(it.Load.OperationsPerMessage), Requests: d.requests, Sent: d.sent, Received: d.received, Bytes: d.bytes,
+		Launch: it.number, Stage: it.stage, Index: it.index, StartNS: it.start - it.launch.run.start, ElapsedNS: it.launch.run.x.clock() - it.start,
+		Operations: d.requests * int64(it.launch.spec.Load.OperationsPerMessage), Requests: d.requests, Sent: d.sent, Received: d.received, Bytes: d.bytes,
 	}
 	if it.stage == result.StageActual {
-		it.used(before, it.usage())
-		it.advance(it.x.clock(), all)
+		it.launch.run.used(before, it.usage())
+		it.advance(it.launch.run.x.clock(), all)
 	}
-	scheduled := max(d.sent, it.Load.Messages)
-	it.add(r, result.Delivery{Scheduled: scheduled, Sent: d.sent, Unsent: scheduled - d.sent})
+	scheduled := max(d.sent, it.launch.spec.Load.Messages)
+	it.launch.run.add(r, result.Delivery{Scheduled: scheduled, Sent: d.sent, Unsent: scheduled - d.sent})
 	if err := failed.Load(); err != nil && d.requests == 0 && ctx.Err() == nil {
 		return *err
 	}
@@ -179,7 +179,7 @@ func (it *iteration) watch(workers *sync.WaitGroup) {
 		case <-over:
 			return
 		case <-tick.C:
-			it.advance(it.x.clock(), it.totals(nil))
+			it.advance(it.launch.run.x.clock(), it.totals(nil))
 		}
 	}
 }
@@ -187,29 +187,29 @@ func (it *iteration) watch(workers *sync.WaitGroup) {
 // open takes turns by the schedule. A turn waits for its client where that is
 // still at the one before; what has not begun at the end is unsent.
 func (c *churn) open(ctx context.Context, it *iteration) (err error) {
-	if c.sched, err = newSchedule(it.Load.Stages, it.Load.Arrival, it.Load.Seed); err != nil {
+	if c.sched, err = newSchedule(it.launch.spec.Load.Stages, it.launch.spec.Load.Arrival, it.launch.spec.Load.Seed); err != nil {
 		return err
 	}
-	if w := int64(it.warmTime()); w > 0 {
+	if w := int64(it.launch.run.warmTime()); w > 0 {
 		c.warm = c.sched.due(w - 1)
 	}
-	new(legs).drain(it.shards)
+	new(legs).drain(it.launch.shards)
 	it.begin(nil)
 	c.start = it.start
-	it.offered = float64(c.sched.total-c.warm) / (time.Duration(c.sched.duration) - it.warmTime()).Seconds()
-	w := windows{iteration: it, from: it.start}
+	it.launch.run.offered = float64(c.sched.total-c.warm) / (time.Duration(c.sched.duration) - it.launch.run.warmTime()).Seconds()
+	w := windows{it: it, from: it.start}
 	w.ready()
 	var workers sync.WaitGroup
 	for k := range c.clients {
 		workers.Go(func() { c.work(ctx, k) })
 	}
-	waiter := it.x.cfg.Waiter()
+	waiter := it.launch.run.x.cfg.Waiter()
 	workers.Go(func() { c.pace(waiter.For) })
 	w.run(ctx, time.Duration(c.sched.duration))
 	it.kept(c.counted.Load(), c.sched)
 	scheduled := c.sched.total
 	if ctx.Err() != nil {
-		scheduled = c.sched.due(it.x.clock() - c.start)
+		scheduled = c.sched.due(it.launch.run.x.clock() - c.start)
 	}
 	close(c.stop)
 	waiter.Stop()
@@ -220,7 +220,7 @@ func (c *churn) open(ctx context.Context, it *iteration) (err error) {
 // pace tells the clients what is due.
 func (c *churn) pace(wait func(time.Duration) bool) {
 	for n := uint64(0); n < c.sched.total; n++ {
-		for left := c.start + c.sched.at(n) - c.x.clock(); left > 0; left = c.start + c.sched.at(n) - c.x.clock() {
+		for left := c.start + c.sched.at(n) - c.launch.run.x.clock(); left > 0; left = c.start + c.sched.at(n) - c.launch.run.x.clock() {
 			if !wait(time.Duration(left)) {
 				return
 			}
@@ -254,10 +254,10 @@ func (c *churn) work(ctx context.Context, k int) {
 
 // atStart are the numbers of the members that connect when a session opens:
 // all but those that come and go.
-func (s *session) atStart() []int {
+func (l *launch) atStart() []int {
 	var who []int
-	for i, m := range s.members {
-		if !s.Load.Shape.Cycles || m.sub == nil {
+	for i, m := range l.members {
+		if !l.spec.Load.Shape.Cycles || m.sub == nil {
 			who = append(who, i)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // publisher n mod publishers: whatever the broker does, it is due when the
 // schedule says, and its latency runs from then.
 type openLoop struct {
-	*schedule
+	schedule   *schedule
 	clock      func() int64
 	start      int64 // of the schedule, on the clock
 	publishers uint64
@@ -36,17 +36,17 @@ const (
 )
 
 // planOpen makes the schedule and the pacers of an open loop.
-func (s *session) planOpen() error {
-	n := s.Load.PublisherClients()
-	if len(s.Load.Stages) == 0 || n == 0 {
+func (l *launch) planOpen() error {
+	n := l.spec.Load.PublisherClients()
+	if len(l.spec.Load.Stages) == 0 || n == 0 {
 		return nil
 	}
-	sched, err := newSchedule(s.Load.Stages, s.Load.Arrival, s.Load.Seed)
+	sched, err := newSchedule(l.spec.Load.Stages, l.spec.Load.Arrival, l.spec.Load.Seed)
 	if err != nil {
 		return err
 	}
-	o := &openLoop{schedule: sched, clock: s.x.clock, publishers: uint64(n)}
-	if w := int64(s.warmTime()); w > 0 {
+	o := &openLoop{schedule: sched, clock: l.run.x.clock, publishers: uint64(n)}
+	if w := int64(l.run.warmTime()); w > 0 {
 		o.warm = sched.due(w - 1)
 	}
 	want := min(int(sched.peak()*rememberFor.Seconds()), ringTotal) / n
@@ -58,9 +58,9 @@ func (s *session) planOpen() error {
 		count = min(n, runtime.GOMAXPROCS(0))
 	}
 	for i := range count {
-		o.pacers = append(o.pacers, &pacer{open: o, number: i, waiter: s.x.cfg.Waiter()})
+		o.pacers = append(o.pacers, &pacer{open: o, number: i, waiter: l.run.x.cfg.Waiter()})
 	}
-	s.open = o
+	l.open = o
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (o *openLoop) part(p *publisher, n uint64) uint64 {
 
 // intended is when p's k-th message is due, on the clock.
 func (o *openLoop) intended(p *publisher, k uint64) int64 {
-	return o.start + o.at(k*o.publishers+uint64(p.number))
+	return o.start + o.schedule.at(k*o.publishers+uint64(p.number))
 }
 
 // recordLag records how late p's messages from the given one were sent at now.
@@ -128,8 +128,8 @@ func (pc *pacer) dueOf(p *publisher) uint64 { return pc.open.part(p, pc.due.Load
 func (pc *pacer) run() {
 	o := pc.open
 	last := o.start - int64(leastTick)
-	for n, going := pc.mine(0), true; n < o.total && going; {
-		going = pc.wait(max(o.start+o.at(n), last+int64(leastTick)))
+	for n, going := pc.mine(0), true; n < o.schedule.total && going; {
+		going = pc.wait(max(o.start+o.schedule.at(n), last+int64(leastTick)))
 		last = o.clock()
 		due := o.schedule.due(last - o.start)
 		pc.due.Store(due)

@@ -21,8 +21,9 @@ import (
 
 // session is the connections of a launch, or of one iteration where each gets
 // fresh ones, and what they carry.
-type session struct {
-	*caseRun
+type launch struct {
+	run        *caseRun
+	spec       *scenarios.Case // run.spec
 	members    []*member
 	publishers []*publisher
 	inboxes    []*inbox
@@ -49,73 +50,75 @@ type session struct {
 // round trips, too few for a broker's backlog to overflow.
 const dialParallel = 64
 
-// openSession connects and subscribes everybody; nothing is published before
+func newLaunch(c *caseRun) *launch { return &launch{run: c, spec: c.spec} }
+
+// openLaunch connects and subscribes everybody; nothing is published before
 // every SUBACK has come. It fails when nothing can run.
-func openSession(ctx context.Context, c *caseRun) (*session, error) {
-	s := &session{caseRun: c}
-	s.x.serial++
-	if err := s.plan(); err != nil {
+func openLaunch(ctx context.Context, c *caseRun) (*launch, error) {
+	l := newLaunch(c)
+	l.run.x.serial++
+	if err := l.plan(); err != nil {
 		return nil, err
 	}
-	if err := s.connectAll(ctx); err != nil {
-		s.close()
+	if err := l.connectAll(ctx); err != nil {
+		l.close()
 		return nil, err
 	}
-	s.startReauth()
-	s.stood = s.x.clock()
-	if err := s.enter(ctx, Publishing, int(s.connected.Load())); err != nil {
-		s.close()
+	l.startReauth()
+	l.stood = l.run.x.clock()
+	if err := l.run.enter(ctx, Publishing, int(l.connected.Load())); err != nil {
+		l.close()
 		return nil, err
 	}
-	return s, nil
+	return l, nil
 }
 
-func (s *session) connectAll(ctx context.Context) error {
-	who := s.atStart()
+func (l *launch) connectAll(ctx context.Context) error {
+	who := l.atStart()
 	errs := make([]error, len(who))
-	ramp(ctx, len(who), dialParallel, s.Target.ConnectRate, func(k int) {
-		if s.hopeless() {
+	ramp(ctx, len(who), dialParallel, l.spec.Target.ConnectRate, func(k int) {
+		if l.hopeless() {
 			errs[k] = errNotTried
 			return
 		}
-		if errs[k] = s.join(ctx, who[k], s.members[who[k]]); errs[k] == nil {
-			s.connected.Add(1)
+		if errs[k] = l.join(ctx, who[k], l.members[who[k]]); errs[k] == nil {
+			l.connected.Add(1)
 		} else {
-			s.failed.Add(1)
+			l.failed.Add(1)
 		}
 	})
-	return s.judge(ctx, who, errs)
+	return l.judge(ctx, who, errs)
 }
 
 // hopeless: as many connections as are made at a time have failed and none has
 // come about. A thousand more would only wait for the same timeout.
-func (s *session) hopeless() bool { return s.connected.Load() == 0 && s.failed.Load() >= dialParallel }
+func (l *launch) hopeless() bool { return l.connected.Load() == 0 && l.failed.Load() >= dialParallel }
 
 // judge counts the connections, and fails where nothing can run with those
 // that there are.
-func (s *session) judge(ctx context.Context, who []int, errs []error) error {
+func (l *launch) judge(ctx context.Context, who []int, errs []error) error {
 	var first error
 	for k, err := range errs {
-		s.clients.Planned++
+		l.run.clients.Planned++
 		if err == nil {
-			s.clients.Connected++
+			l.run.clients.Connected++
 			continue
 		}
 		if first == nil {
 			first = err
 		} else if err != errNotTried && !interrupted(ctx, err) {
-			s.errs.add(kindOf(err), reasonOf(err), err.Error())
+			l.run.errs.add(kindOf(err), reasonOf(err), err.Error())
 		}
-		s.members[who[k]].absent()
+		l.members[who[k]].absent()
 	}
 	if first == nil {
 		return nil
 	}
-	s.prune()
-	if !s.usable() || interrupted(ctx, first) {
+	l.prune()
+	if !l.usable() || interrupted(ctx, first) {
 		return first
 	}
-	s.errs.add(kindOf(first), reasonOf(first), first.Error())
+	l.run.errs.add(kindOf(first), reasonOf(first), first.Error())
 	return nil
 }
 
@@ -125,26 +128,26 @@ func interrupted(ctx context.Context, err error) bool {
 }
 
 // join connects one member and subscribes it.
-func (s *session) join(ctx context.Context, i int, m *member) error {
-	ctx, cancel := dial.Bound(ctx, s.Case)
+func (l *launch) join(ctx context.Context, i int, m *member) error {
+	ctx, cancel := dial.Bound(ctx, l.spec)
 	defer cancel()
-	d := s.routes.Dialer(i)
-	if s.credentials != nil {
-		if err := d.Assume(&s.credentials[i]); err != nil {
+	d := l.run.routes.Dialer(i)
+	if l.credentials != nil {
+		if err := d.Assume(&l.credentials[i]); err != nil {
 			return err
 		}
 	}
 	m.dialer = d
-	client, err := s.connect(ctx, m, s.clientConfig(i, m, d))
+	client, err := l.connect(ctx, m, l.clientConfig(i, m, d))
 	if err != nil {
 		return err
 	}
-	s.learn(client, d)
+	l.learn(client, d)
 	if err = m.unprepared; err == nil && m.sub != nil {
-		err = s.subscribe(ctx, m, client)
+		err = l.subscribe(ctx, m, client)
 	}
 	if err == nil && m.pub != nil && m.link == nil {
-		err = s.prepare(m, client)
+		err = l.prepare(m, client)
 	}
 	if err != nil && m.link != nil {
 		m.link.Close() // or it would go on connecting
@@ -152,13 +155,13 @@ func (s *session) join(ctx context.Context, i int, m *member) error {
 	return err
 }
 
-func (s *session) clientConfig(i int, m *member, d *dial.Dialer) mqtt.Config {
-	c := &s.Clients
-	vars := s.vars(i)
+func (l *launch) clientConfig(i int, m *member, d *dial.Dialer) mqtt.Config {
+	c := &l.spec.Clients
+	vars := l.vars(i)
 	cfg := mqtt.Config{
-		Dial: d.Dial, Version: s.Protocol, ClientID: vars.C, CleanStart: c.CleanStart, KeepAlive: c.KeepAlive,
+		Dial: d.Dial, Version: l.spec.Protocol, ClientID: vars.C, CleanStart: c.CleanStart, KeepAlive: c.KeepAlive,
 		HasUsername: c.HasUsername, HasPassword: c.HasPassword,
-		Inflight: s.Load.Inflight, Handler: m, Sweeper: s.x.sweeper,
+		Inflight: l.spec.Load.Inflight, Handler: m, Sweeper: l.run.x.sweeper,
 	}
 	if c.HasUsername {
 		cfg.Username = vars.U
@@ -166,29 +169,29 @@ func (s *session) clientConfig(i int, m *member, d *dial.Dialer) mqtt.Config {
 	if c.HasPassword {
 		cfg.Password = []byte(scenarios.Expand(c.Password, vars))
 	}
-	if s.Protocol == packet.V5 && c.SessionExpiry > 0 {
+	if l.spec.Protocol == packet.V5 && c.SessionExpiry > 0 {
 		secs := uint32(c.SessionExpiry / time.Second)
 		cfg.Properties.SessionExpiry = &secs
 	}
-	if s.Protocol == packet.V5 {
+	if l.spec.Protocol == packet.V5 {
 		c.Properties.OfConnect(&cfg.Properties, m != nil && m.pub != nil && m.sub == nil)
 		cfg.TopicAliases = uint16(c.Properties.TopicAlias)
 	}
 	if w := c.Will; w != nil {
-		cfg.Will = willOf(w, vars, s.Protocol)
+		cfg.Will = willOf(w, vars, l.spec.Protocol)
 	}
 	if u := d.URL; u.HasUsername && !c.HasUsername {
 		cfg.HasUsername, cfg.Username = true, u.Username
 		cfg.HasPassword, cfg.Password = u.HasPassword, []byte(scenarios.Expand(u.Password, vars))
 	}
-	if s.credentials != nil {
-		s.credentials[i].Fill(&cfg)
+	if l.credentials != nil {
+		l.credentials[i].Fill(&cfg)
 	}
-	s.authenticate(&cfg, m, d)
-	if s.Load.Shape.Queues > 0 && m != nil && m.sub != nil {
+	l.authenticate(&cfg, m, d)
+	if l.spec.Load.Shape.Queues > 0 && m != nil && m.sub != nil {
 		m.persist(&cfg)
 	}
-	if s.Protocol == packet.V5 && m != nil && !cfg.CleanStart {
+	if l.spec.Protocol == packet.V5 && m != nil && !cfg.CleanStart {
 		m.resume(&cfg)
 	}
 	return cfg
@@ -208,36 +211,36 @@ func willOf(w *scenarios.Will, vars scenarios.Vars, v packet.Version) *packet.Wi
 // filtersPerPacket bounds a SUBSCRIBE packet: brokers have limits.
 const filtersPerPacket = 100
 
-func (s *session) subscribe(ctx context.Context, m *member, c *mqtt.Client) error {
+func (l *launch) subscribe(ctx context.Context, m *member, c *mqtt.Client) error {
 	for filters := range slices.Chunk(m.sub.filters, filtersPerPacket) {
 		var subs []packet.Subscription
 		for _, f := range filters {
-			subs = append(subs, s.options(f))
+			subs = append(subs, l.options(f))
 		}
 		start := time.Now()
-		codes, err := c.Subscribe(ctx, subs, s.ofSubscribe())
+		codes, err := c.Subscribe(ctx, subs, l.ofSubscribe())
 		if err != nil {
 			return err
 		}
-		s.subscribed(time.Since(start), codes)
+		l.subscribed(time.Since(start), codes)
 	}
 	return nil
 }
 
-func (s *session) subscribed(took time.Duration, codes []packet.ReasonCode) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.legs.suback.record(int64(took), 1)
-	if granted := byte(slices.Min(codes)); granted < s.QoS {
-		s.warn("granted-qos", fmt.Sprintf("the broker granted QoS %d of %d: messages arrive at QoS %d", granted, s.QoS, granted),
+func (l *launch) subscribed(took time.Duration, codes []packet.ReasonCode) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.run.legs.suback.record(int64(took), 1)
+	if granted := byte(slices.Min(codes)); granted < l.spec.QoS {
+		l.run.warn("granted-qos", fmt.Sprintf("the broker granted QoS %d of %d: messages arrive at QoS %d", granted, l.spec.QoS, granted),
 			"loss between the broker and the subscriber is legal at QoS 0")
 	}
 }
 
 // prepare encodes the publisher's message to each of its topics once.
-func (s *session) prepare(m *member, c *mqtt.Client) error {
-	p := packet.Publish{QoS: s.QoS, Retain: s.Clients.Retain, Payload: s.payload, PacketID: 1}
-	if s.QoS == 0 {
+func (l *launch) prepare(m *member, c *mqtt.Client) error {
+	p := packet.Publish{QoS: l.spec.QoS, Retain: l.spec.Clients.Retain, Payload: l.run.payload, PacketID: 1}
+	if l.spec.QoS == 0 {
 		p.PacketID = 0
 	}
 	if err := p.SetProperties(&m.pub.properties); err != nil {
@@ -255,56 +258,56 @@ func (s *session) prepare(m *member, c *mqtt.Client) error {
 		}
 	}
 	m.pub.client = c
-	m.pub.window = uint64(s.granted(c))
+	m.pub.window = uint64(l.granted(c))
 	return nil
 }
 
 // learn takes what one connection has to tell into the case, and the first
 // connection of the run into the report's target.
-func (s *session) learn(c *mqtt.Client, d *dial.Dialer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *launch) learn(c *mqtt.Client, d *dial.Dialer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	_, connack := c.Timing()
 	if d.Legs.DNS > 0 {
-		s.legs.dns.record(int64(d.Legs.DNS), 1)
+		l.run.legs.dns.record(int64(d.Legs.DNS), 1)
 	}
-	s.legs.connect.record(int64(d.Legs.TCP), 1)
-	s.legs.connack.record(int64(connack), 1)
+	l.run.legs.connect.record(int64(d.Legs.TCP), 1)
+	l.run.legs.connack.record(int64(connack), 1)
 	switch {
 	case d.Legs.Resumed:
-		s.legs.resumed.record(int64(d.Legs.TLS), 1)
+		l.run.legs.resumed.record(int64(d.Legs.TLS), 1)
 	case d.Legs.TLS > 0:
-		s.legs.handshake.record(int64(d.Legs.TLS), 1)
+		l.run.legs.handshake.record(int64(d.Legs.TLS), 1)
 	}
-	s.window = s.granted(c)
-	s.takeAliases(c.Connack())
+	l.run.window = l.granted(c)
+	l.takeAliases(c.Connack())
 	overTLS := d.Secure()
-	first := !s.x.told || overTLS && !s.x.toldTLS
-	s.x.told, s.x.toldTLS = true, s.x.toldTLS || overTLS
-	if first && s.x.cfg.Observer.Connected != nil {
-		s.x.cfg.Observer.Connected(s.describe(c, d))
+	first := !l.run.x.told || overTLS && !l.run.x.toldTLS
+	l.run.x.told, l.run.x.toldTLS = true, l.run.x.toldTLS || overTLS
+	if first && l.run.x.cfg.Observer.Connected != nil {
+		l.run.x.cfg.Observer.Connected(l.describe(c, d))
 	}
 	if way := d.Arrived(); way != "" {
-		if s.referred == nil {
-			s.referred = make(map[string]int64)
+		if l.run.referred == nil {
+			l.run.referred = make(map[string]int64)
 		}
-		s.referred[way]++
+		l.run.referred[way]++
 	}
 }
 
 // granted is the window in force: the Receive Maximum bounds what is in flight
 // at QoS 1 and 2, and so what is outstanding end to end; QoS 0 knows none.
-func (s *session) granted(c *mqtt.Client) int {
-	if s.QoS == 0 {
-		return s.Load.Inflight
+func (l *launch) granted(c *mqtt.Client) int {
+	if l.spec.QoS == 0 {
+		return l.spec.Load.Inflight
 	}
 	return c.Window()
 }
 
-func (s *session) describe(c *mqtt.Client, d *dial.Dialer) result.Target {
+func (l *launch) describe(c *mqtt.Client, d *dial.Dialer) result.Target {
 	p := &c.Connack().Properties
 	url, way := d.Where()
-	t := result.Target{URL: url, ReferredBy: way, Embedded: s.x.cfg.Embedded, Connack: &result.Connack{
+	t := result.Target{URL: url, ReferredBy: way, Embedded: l.run.x.cfg.Embedded, Connack: &result.Connack{
 		SessionPresent: c.Connack().SessionPresent, ReceiveMaximum: p.ReceiveMaximum, MaximumQoS: p.MaximumQoS,
 		MaximumPacketSize: p.MaximumPacketSize, ServerKeepAlive: p.ServerKeepAlive,
 		TopicAliasMaximum: p.TopicAliasMaximum, AssignedClientID: p.AssignedClientID,
@@ -316,7 +319,7 @@ func (s *session) describe(c *mqtt.Client, d *dial.Dialer) result.Target {
 	}
 	if tc, ok := c.NetConn().(*tls.Conn); ok {
 		version, cipher, curve, resumed := tlsconf.State(tc.ConnectionState())
-		t.TLS = &result.TLS{Version: version, Cipher: cipher, Curve: curve, Resumed: resumed, Insecure: s.TLS.Insecure}
+		t.TLS = &result.TLS{Version: version, Cipher: cipher, Curve: curve, Resumed: resumed, Insecure: l.spec.TLS.Insecure}
 	}
 	return t
 }
@@ -326,9 +329,9 @@ func (s *session) describe(c *mqtt.Client, d *dial.Dialer) result.Target {
 // connections, but not at the same instant.
 const grace = 100 * time.Millisecond
 
-func (s *session) awaitLost() {
+func (l *launch) awaitLost() {
 	late := time.After(grace)
-	for _, m := range s.members {
+	for _, m := range l.members {
 		c := m.client.Load()
 		if c == nil || !m.bereft() {
 			continue
@@ -347,13 +350,13 @@ const leaveTimeout = 2 * time.Second
 // clearRetained removes the retained messages of topics that are this run's
 // own; a topic without the run's id is whose name was asked for, and so is what
 // it keeps. [MQTT-3.3.1-6]
-func (s *session) clearRetained() {
-	if !s.Clients.Retain {
+func (l *launch) clearRetained() {
+	if !l.spec.Clients.Retain {
 		return
 	}
-	for _, p := range s.publishers {
+	for _, p := range l.publishers {
 		for _, f := range p.flows {
-			if p.client == nil || !bytes.Contains(f.topic, []byte(s.topicRun())) {
+			if p.client == nil || !bytes.Contains(f.topic, []byte(l.topicRun())) {
 				continue
 			}
 			if t, err := p.client.Template(&packet.Publish{Topic: f.topic, Retain: true}); err == nil {
@@ -364,20 +367,20 @@ func (s *session) clearRetained() {
 }
 
 // close disconnects everybody.
-func (s *session) close() {
-	s.reauth.end()
-	s.awaitLost()
-	s.closing.Store(true)
+func (l *launch) close() {
+	l.reauth.end()
+	l.awaitLost()
+	l.closing.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	s.clearRetained()
+	l.clearRetained()
 	var wg sync.WaitGroup
-	for _, m := range s.members {
+	for _, m := range l.members {
 		wg.Go(func() { m.leave(ctx) })
 	}
 	wg.Wait()
-	s.again.Wait()
-	s.tellBreaches()
+	l.again.Wait()
+	l.tellBreaches()
 }
 
 // leave disconnects the member, if it is connected.

@@ -16,20 +16,20 @@ const offlineExpiry = time.Hour
 
 // queues runs a launch in which messages are published to sessions whose
 // clients are away.
-func (c *caseRun) queues(ctx context.Context, launch int) error {
-	s, err := openSession(ctx, c)
+func (c *caseRun) queues(ctx context.Context, number int) error {
+	l, err := openLaunch(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		s.forget()
-		s.end(launch)
+		l.forget()
+		l.end(number)
 	}()
-	for _, p := range s.publishers {
+	for _, p := range l.publishers {
 		p.apart = true
 	}
 	return c.repeat(ctx, func(it *iteration) error {
-		it.session, it.launch = s, launch
+		it.launch, it.number = l, number
 		return it.drainQueues(ctx)
 	})
 }
@@ -46,12 +46,12 @@ func (m *member) persist(cfg *mqtt.Config) {
 // drainQueues sends the subscribers away, publishes all messages, and measures
 // from the subscribers' return to the last delivery.
 func (it *iteration) drainQueues(ctx context.Context) error {
-	publishers := it.alive()
+	publishers := it.launch.alive()
 	if len(publishers) == 0 {
 		return ErrAllLost
 	}
-	it.each(func(_ int, m *member) { it.conclude(m); it.part(m) })
-	new(legs).drain(it.shards)
+	it.launch.each(func(_ int, m *member) { it.launch.conclude(m); it.launch.part(m) })
+	new(legs).drain(it.launch.shards)
 	it.begin(publishers)
 	it.share(publishers)
 	for _, p := range publishers {
@@ -59,17 +59,17 @@ func (it *iteration) drainQueues(ctx context.Context) error {
 	}
 	it.fill(ctx, publishers)
 	before := it.usage()
-	it.start = it.x.clock()
+	it.start = it.launch.run.x.clock()
 	for _, p := range publishers {
 		p.since(it.start)
 	}
 	var err error
 	back := make(chan struct{})
-	go func() { defer close(back); err = it.comeBack(ctx) }()
+	go func() { defer close(back); err = it.launch.comeBack(ctx) }()
 	stalled := it.wait(ctx, publishers)
 	r := result.Iteration{
-		Launch: it.launch, Stage: it.stage, Index: it.index,
-		StartNS: it.start - it.caseRun.start, ElapsedNS: it.x.clock() - it.start, Stalled: stalled,
+		Launch: it.number, Stage: it.stage, Index: it.index,
+		StartNS: it.start - it.launch.run.start, ElapsedNS: it.launch.run.x.clock() - it.start, Stalled: stalled,
 	}
 	if last := it.lastProgress(publishers); stalled && last > it.start {
 		r.ElapsedNS = last - it.start
@@ -85,14 +85,14 @@ func (it *iteration) drainQueues(ctx context.Context) error {
 // conclude waits until the broker has handled the member's acknowledgements, or
 // they might be lost with the connection, and messages come again: it is asked
 // for something that it answers in its turn, once for each step of the QoS.
-func (s *session) conclude(m *member) {
+func (l *launch) conclude(m *member) {
 	c := m.client.Load()
 	if c == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
-	for range s.QoS {
+	for range l.spec.QoS {
 		_, _ = c.Unsubscribe(ctx, []string{"mqttload/nothing"}) // if it fails, what comes again is in the account
 	}
 }
@@ -101,7 +101,7 @@ func (s *session) conclude(m *member) {
 func (it *iteration) fill(ctx context.Context, publishers []*publisher) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	still := it.patience(it.x.clock())
+	still := it.launch.patience(it.launch.run.x.clock())
 	for range tick.C {
 		n := int64(0)
 		for _, p := range publishers {
@@ -109,7 +109,7 @@ func (it *iteration) fill(ctx context.Context, publishers []*publisher) {
 				n += p.answered()
 			}
 		}
-		if n >= it.Load.Messages || ctx.Err() != nil || len(it.alive()) < len(publishers) || still.over(it.x.clock(), n) {
+		if n >= it.launch.spec.Load.Messages || ctx.Err() != nil || len(it.launch.alive()) < len(publishers) || still.over(it.launch.run.x.clock(), n) {
 			return
 		}
 	}
@@ -128,22 +128,22 @@ func (p *publisher) since(at int64) {
 }
 
 // each calls do for all subscribers, many at a time, and their numbers.
-func (s *session) each(do func(i int, m *member)) {
+func (l *launch) each(do func(i int, m *member)) {
 	var who []int
-	for i, m := range s.members {
+	for i, m := range l.members {
 		if m.sub != nil && !m.deaf.Load() {
 			who = append(who, i)
 		}
 	}
-	ramp(context.Background(), len(who), dialParallel, s.Target.ConnectRate, func(k int) { do(who[k], s.members[who[k]]) })
+	ramp(context.Background(), len(who), dialParallel, l.spec.Target.ConnectRate, func(k int) { do(who[k], l.members[who[k]]) })
 }
 
 // comeBack connects the subscribers again. What has no session any more is
 // subscribed anew, and has lost its queue.
-func (s *session) comeBack(ctx context.Context) error {
-	errs := make([]error, len(s.members))
-	s.each(func(i int, m *member) {
-		if errs[i] = s.rejoin(ctx, i, m); errs[i] != nil {
+func (l *launch) comeBack(ctx context.Context) error {
+	errs := make([]error, len(l.members))
+	l.each(func(i int, m *member) {
+		if errs[i] = l.rejoin(ctx, i, m); errs[i] != nil {
 			m.deafen()
 		}
 	})
@@ -155,17 +155,17 @@ func (s *session) comeBack(ctx context.Context) error {
 		if first == nil {
 			first = err
 		}
-		s.errs.add(kindOf(err), reasonOf(err), err.Error())
+		l.run.errs.add(kindOf(err), reasonOf(err), err.Error())
 	}
-	if s.unheardOf() {
+	if l.unheardOf() {
 		return first
 	}
 	return nil
 }
 
 // unheardOf reports whether nobody is left who receives.
-func (s *session) unheardOf() bool {
-	for _, m := range s.members {
+func (l *launch) unheardOf() bool {
+	for _, m := range l.members {
 		if m.sub != nil && !m.deaf.Load() {
 			return false
 		}
@@ -174,31 +174,31 @@ func (s *session) unheardOf() bool {
 }
 
 // rejoin connects a subscriber whose session is kept.
-func (s *session) rejoin(ctx context.Context, i int, m *member) error {
-	ctx, cancel := dial.Bound(ctx, s.Case)
+func (l *launch) rejoin(ctx context.Context, i int, m *member) error {
+	ctx, cancel := dial.Bound(ctx, l.spec)
 	defer cancel()
 	m.leaving.Store(false)
-	client, err := s.connect(ctx, m, s.clientConfig(i, m, m.dialer))
+	client, err := l.connect(ctx, m, l.clientConfig(i, m, m.dialer))
 	if err != nil {
 		return err
 	}
-	s.learn(client, m.dialer)
+	l.learn(client, m.dialer)
 	// The CONNACK of MQTT 3.1 does not tell.
-	if s.Protocol == packet.V31 || client.Connack().SessionPresent {
+	if l.spec.Protocol == packet.V31 || client.Connack().SessionPresent {
 		return nil
 	}
-	s.warn(result.SessionNotKept, "the broker has not kept a session: what it had queued is lost",
+	l.run.warn(result.SessionNotKept, "the broker has not kept a session: what it had queued is lost",
 		"look at the broker's limits on sessions and on --session-expiry")
-	return s.subscribe(ctx, m, client)
+	return l.subscribe(ctx, m, client)
 }
 
 // forget ends the sessions, so that the broker need not keep them.
-func (s *session) forget() {
-	s.each(func(i int, m *member) {
-		s.part(m)
+func (l *launch) forget() {
+	l.each(func(i int, m *member) {
+		l.part(m)
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
-		cfg := s.clientConfig(i, m, m.dialer)
+		cfg := l.clientConfig(i, m, m.dialer)
 		cfg.CleanStart, cfg.Session, cfg.Properties.SessionExpiry = true, nil, nil
 		if c, err := mqtt.Connect(ctx, cfg); err == nil {
 			_ = c.Disconnect(ctx, packet.ReasonSuccess)
