@@ -80,7 +80,7 @@ func insist(ctx context.Context, connect func() error, refused func(error)) erro
 	var wait mqtt.Backoff
 	for {
 		err := connect()
-		if !mqtt.MayPass(err) {
+		if !mqtt.IsTemporary(err) {
 			return err
 		}
 		refused(err)

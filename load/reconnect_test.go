@@ -278,7 +278,7 @@ func TestBackedOff(t *testing.T) {
 			t.Errorf("%d attempts of 20 clients in a minute", o.dials)
 		}
 		if r.Clients.Lost != 20 || r.Clients.Reconnects != 0 || !slices.ContainsFunc(r.Errors, func(e result.Error) bool {
-			return strings.Contains(e.Reason, "not connected again within 1m0s")
+			return strings.Contains(e.Reason, "could not reconnect within 1m0s")
 		}) {
 			t.Errorf("clients %+v, errors %+v", r.Clients, r.Errors)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// aliasing is the topic aliases that a connection has given. They end with it.
-// [MQTT-3.3.2-7]
+// aliasing holds the topic aliases that this side has set. They last as long as
+// the connection. [MQTT-3.3.2-7]
 type aliasing struct {
 	mu     sync.Mutex
 	limit  uint16
@@ -18,20 +18,21 @@ type aliasing struct {
 // topicAlias is the alias of one topic.
 type topicAlias struct {
 	number uint16
-	mu     sync.Mutex  // held while the alias is being said
-	said   atomic.Bool // a PUBLISH with topic and alias has been appended
+	mu     sync.Mutex  // held while the first PUBLISH is appended
+	set    atomic.Bool // a PUBLISH with topic and alias has been appended
 }
 
-// Aliased is a PUBLISH whose topic is said once per connection, and then by its
-// alias alone. It belongs to the connection that made it.
+// Aliased is an encoded PUBLISH with a topic alias: the first copy on a connection
+// carries topic and alias, all later ones only the alias. It may be used only on
+// the connection that made it.
 type Aliased struct {
-	alias *topicAlias       // nil: no alias was left
+	alias *topicAlias       // nil: there are no more aliases
 	first *packet.Template  // topic and alias
-	later *packet.Template  // alias alone, or the plain packet
-	sizes []*packet.Resizer // of these, and of what goes again; nil where the payload has one size
+	later *packet.Template  // the alias alone, or without an alias the topic
+	sizes []*packet.Resizer // those of first, of later, and of the packet to resend; nil if the payload has one size
 }
 
-// Size returns the length in bytes of the packet that is sent over and over.
+// Size returns the length in bytes of all packets but the first.
 func (a *Aliased) Size() int { return a.later.Size() }
 
 func newAliasing(asked uint16, k *packet.Connack) *aliasing {
@@ -42,7 +43,7 @@ func newAliasing(asked uint16, k *packet.Connack) *aliasing {
 	return nil
 }
 
-// get returns the alias of topic, or nil when none is left for it.
+// get returns the alias of topic, or nil if there are no more aliases.
 func (a *aliasing) get(topic []byte) *topicAlias {
 	if a == nil {
 		return nil
@@ -51,20 +52,20 @@ func (a *aliasing) get(topic []byte) *topicAlias {
 	defer a.mu.Unlock()
 	t := a.topics[string(topic)]
 	if t == nil && len(a.topics) < int(a.limit) {
-		// [MQTT-3.3.2-8] The value 0 is no alias.
+		// [MQTT-3.3.2-8] 0 is not a valid alias.
 		t = &topicAlias{number: uint16(len(a.topics) + 1)}
 		a.topics[string(topic)] = t
 	}
 	return t
 }
 
-// Aliased is [Client.Template] with a topic alias, one per topic as long as
-// [Config.TopicAliases] and the broker's Topic Alias Maximum allow; after that
-// the packet carries its topic.
+// Aliased is [Client.Template] with a topic alias. Each topic gets one alias, up to
+// [Config.TopicAliases] and the broker's Topic Alias Maximum. Messages on further
+// topics carry the topic.
 func (c *Client) Aliased(p *packet.Publish) (*Aliased, error) { return c.aliased(p, c.Template) }
 
-// AliasedResizer is [Client.Aliased] for messages of differing sizes, of which
-// p's payload is the largest: [Aliased.Resize] says how large the next one is.
+// AliasedResizer is [Client.Aliased] for messages of different sizes. p has the
+// largest payload; [Aliased.Resize] sets the size of the following messages.
 func (c *Client) AliasedResizer(p *packet.Publish) (*Aliased, error) {
 	var sizes []*packet.Resizer
 	a, err := c.aliased(p, func(p *packet.Publish) (*packet.Template, error) {
@@ -85,11 +86,12 @@ func (c *Client) AliasedResizer(p *packet.Publish) (*Aliased, error) {
 	return a, nil
 }
 
-// Resize makes the next messages carry the first n bytes of the payload. It is
-// for what [Client.AliasedResizer] made, and for one goroutine at a time.
+// Resize makes the following messages carry the first n bytes of the payload. It
+// works only on the result of [Client.AliasedResizer], and for one goroutine at a
+// time.
 func (a *Aliased) Resize(n int) {
 	for _, r := range a.sizes {
-		r.Resize(n) // its template stays where it is
+		r.Resize(n) // changes its template in place
 	}
 }
 
@@ -131,29 +133,29 @@ func withAlias(p *packet.Publish, topic []byte, alias uint16, encode func(*packe
 
 // PublishAliased is [Client.PublishN] for a.
 func (c *Client) PublishAliased(a *Aliased, n int, stamp int64, fill func(payload []byte)) (int, error) {
-	if a.alias == nil || a.alias.said.Load() || n <= 0 {
+	if a.alias == nil || a.alias.set.Load() || n <= 0 {
 		return c.PublishN(a.later, n, stamp, fill)
 	}
-	said, err := c.sayAlias(a, stamp, fill)
-	if said == 0 || err != nil {
-		return said, err
+	first, err := c.setAlias(a, stamp, fill)
+	if first == 0 || err != nil {
+		return first, err
 	}
-	k, err := c.PublishN(a.later, n-said, stamp, fill)
-	return said + k, err
+	k, err := c.PublishN(a.later, n-first, stamp, fill)
+	return first + k, err
 }
 
-// sayAlias appends one message, the topic's first on this connection, before
-// anybody uses the alias alone.
-func (c *Client) sayAlias(a *Aliased, stamp int64, fill func(payload []byte)) (int, error) {
+// setAlias appends one message with topic and alias. If another goroutine has set
+// the alias first, the message carries the alias alone.
+func (c *Client) setAlias(a *Aliased, stamp int64, fill func(payload []byte)) (int, error) {
 	a.alias.mu.Lock()
 	defer a.alias.mu.Unlock()
 	t := a.first
-	if a.alias.said.Load() {
+	if a.alias.set.Load() {
 		t = a.later
 	}
 	n, err := c.PublishN(t, 1, stamp, fill)
 	if n == 1 {
-		a.alias.said.Store(true)
+		a.alias.set.Store(true)
 	}
 	return n, err
 }

@@ -8,37 +8,39 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// An Authenticator is one method of enhanced authentication. [MQTT5 4.12] Its
-// errors end the connection. It is used by one goroutine at a time.
+// An Authenticator implements one method of enhanced authentication [MQTT5 4.12],
+// for example [SCRAM]. An error that it returns ends the connection. The client
+// calls it from one goroutine at a time.
 type Authenticator interface {
-	// Method is the Authentication Method.
+	// Method returns the Authentication Method, such as "SCRAM-SHA-256".
 	Method() string
-	// Start begins an exchange, that of CONNECT or a later one, and returns its
-	// first Authentication Data; nil sends none.
+	// Start begins an exchange and returns its first Authentication Data; nil sends
+	// none. It is called for CONNECT and for every reauthentication.
 	Start() ([]byte, error)
-	// Continue answers the Authentication Data of an AUTH.
+	// Continue returns the answer to the Authentication Data of an AUTH.
 	Continue(data []byte) ([]byte, error)
-	// Finish judges the Authentication Data, if any, with which the broker
-	// accepts.
+	// Finish checks the Authentication Data of the packet with which the broker
+	// accepts. data is nil if there is none.
 	Finish(data []byte) error
 }
 
-// ErrNoAuthenticator: [Client.Reauthenticate] without [Config.Auth].
-var ErrNoAuthenticator = errors.New("authenticate again: the connection was made without an authentication method")
+// ErrNoAuthenticator is returned by [Client.Reauthenticate] without [Config.Auth].
+var ErrNoAuthenticator = errors.New("reauthenticate: the connection was made without an authentication method")
 
-// ErrReauthenticate: an exchange of [Client.Reauthenticate] has not ended in time.
-var ErrReauthenticate = errors.New("authenticate again: no end of the exchange in time")
+// ErrReauthenticate is returned by [Client.Reauthenticate] if the broker does not
+// finish the exchange in time.
+var ErrReauthenticate = errors.New("reauthenticate: the exchange did not finish in time")
 
-// ErrAuthenticating: an exchange is under way already.
-var ErrAuthenticating = errors.New("authenticate again: an exchange is under way")
+// ErrAuthenticating is returned by [Client.Reauthenticate] during an exchange.
+var ErrAuthenticating = errors.New("reauthenticate: an exchange is already in progress")
 
 // authentication is the enhanced authentication of one connection.
 type authentication struct {
 	Authenticator
-	again chan struct{} // of Reauthenticate, closed by success; under Client.mu
+	success chan struct{} // closed when Reauthenticate succeeds; nil without one; guarded by Client.mu
 }
 
-// startAuth puts method and first data into the properties of CONNECT.
+// startAuth puts the method and its first data into the properties of CONNECT.
 func (cfg *Config) startAuth(p *packet.Properties) error {
 	if cfg.Version != packet.V5 {
 		return fmt.Errorf("connect: the authentication method %s needs MQTT 5", cfg.Auth.Method())
@@ -51,13 +53,14 @@ func (cfg *Config) startAuth(p *packet.Properties) error {
 	return nil
 }
 
-// challenge reads an AUTH and returns its answer, nil after the last.
-func (c *Client) challenge(f packet.Frame) (answer []byte, err error) {
+// answerAuth decodes an AUTH and returns the AUTH that answers it, or nil if the
+// broker's ends the exchange.
+func (c *Client) answerAuth(f packet.Frame) (answer []byte, err error) {
 	var p packet.Auth
 	if err := p.Decode(f, c.cfg.Version); err != nil {
 		return nil, malformed(err)
 	}
-	if err := c.sameMethod(&p.Properties, "AUTH"); err != nil {
+	if err := c.checkMethod(&p.Properties, "AUTH"); err != nil {
 		return nil, err
 	}
 	if err := c.checkInfo(f.Type(), &p.Properties); err != nil {
@@ -77,9 +80,9 @@ func (c *Client) challenge(f packet.Frame) (answer []byte, err error) {
 	return nil, protocolErrorf(packet.ReasonProtocolError, "AUTH %s from the broker", p.Code)
 }
 
-// sameMethod: [MQTT-4.12.0-5] every AUTH, and CONNACK, names CONNECT's method,
-// [MQTT-4.12.0-6] or none when CONNECT had none.
-func (c *Client) sameMethod(p *packet.Properties, where string) error {
+// checkMethod enforces that every AUTH, and CONNACK, names the method of CONNECT
+// [MQTT-4.12.0-5], and no method if CONNECT has none [MQTT-4.12.0-6].
+func (c *Client) checkMethod(p *packet.Properties, where string) error {
 	asked, got := "", ""
 	if c.auth != nil {
 		asked = c.auth.Method()
@@ -93,7 +96,7 @@ func (c *Client) sameMethod(p *packet.Properties, where string) error {
 	return nil
 }
 
-// authError is what the authenticator has against the broker.
+// authError makes an authenticator's error a ProtocolError; nil stays nil.
 func (c *Client) authError(err error) error {
 	if err == nil {
 		return nil
@@ -108,35 +111,35 @@ func (c *Client) appendAuth(dst []byte, code packet.ReasonCode, data []byte) ([]
 
 // authenticate answers an AUTH that came before CONNACK.
 func (c *Client) authenticate(f packet.Frame) error {
-	answer, err := c.challenge(f)
+	answer, err := c.answerAuth(f)
 	if err == nil && answer == nil {
 		err = protocolErrorf(packet.ReasonProtocolError, "AUTH with success before CONNACK")
 	}
 	if err != nil {
-		return c.sayGoodbye(err)
+		return c.fail(err)
 	}
 	c.conn.End(append(c.conn.Begin(), answer...))
 	return c.conn.Flush()
 }
 
-// acceptAuth judges the CONNACK that ends the exchange. Authentication Data
-// without a method is an error in CONNECT and AUTH alone: in CONNACK its meaning
-// is left to the method, and without one it has none. [MQTT5 3.2.2.3.18]
+// acceptAuth checks the CONNACK that ends the exchange. CONNACK may have
+// Authentication Data without a method: the standard forbids that in CONNECT and
+// AUTH only. [MQTT5 3.2.2.3.18]
 func (c *Client) acceptAuth() error {
 	p := &c.connack.Properties
-	err := c.sameMethod(p, "CONNACK")
+	err := c.checkMethod(p, "CONNACK")
 	if err == nil && c.auth != nil {
 		err = c.authError(c.auth.Finish(p.AuthData))
 	}
 	if err != nil {
-		return c.sayGoodbye(err)
+		return c.fail(err)
 	}
 	return nil
 }
 
-// Reauthenticate repeats the exchange on the living connection and waits for
-// its success. Failure ends the connection, and so does the end of ctx before
-// there is one, with [ErrReauthenticate]. Everything else goes on meanwhile.
+// Reauthenticate repeats the exchange on the open connection and waits until it
+// has succeeded. Messages still flow in both directions. If the exchange fails, or
+// if ctx ends first (error [ErrReauthenticate]), the connection is closed.
 func (c *Client) Reauthenticate(ctx context.Context) error {
 	// [MQTT-4.12.0-7]
 	if c.auth == nil {
@@ -154,25 +157,25 @@ func (c *Client) Reauthenticate(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	err = fmt.Errorf("%w: %w", ErrReauthenticate, context.Cause(ctx))
-	c.giveUp(err)
+	c.failAuth(err)
 	return err
 }
 
-// giveUp ends the connection over an exchange that has failed. [MQTT-4.12.1-2]
-func (c *Client) giveUp(err error) {
-	c.lastWord(packet.ReasonUnspecifiedError)
-	_ = c.conn.Shutdown(err, goodbyeTimeout)
+// failAuth ends the connection because an exchange has failed. [MQTT-4.12.1-2]
+func (c *Client) failAuth(err error) {
+	c.appendDisconnect(packet.ReasonUnspecifiedError)
+	_ = c.conn.Shutdown(err, disconnectTimeout)
 }
 
 func (c *Client) sendReauth() (chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// The reader passes through mu when the connection has ended, and only then
-	// does a link use the authenticator for the next one.
+	// With mu held, a link cannot use the authenticator for its next connection: it
+	// does so only after the reader has locked mu at the end of this one.
 	if err := c.conn.Err(); err != nil {
 		return nil, err
 	}
-	if c.auth.again != nil {
+	if c.auth.success != nil {
 		return nil, ErrAuthenticating
 	}
 	data, err := c.auth.Start()
@@ -189,28 +192,28 @@ func (c *Client) sendReauth() (chan struct{}, error) {
 		c.conn.End(out)
 		return nil, ErrClosed
 	}
-	c.auth.again = make(chan struct{})
+	c.auth.success = make(chan struct{})
 	c.conn.End(append(out, msg...))
-	return c.auth.again, c.conn.Flush()
+	return c.auth.success, c.conn.Flush()
 }
 
-// onAuth goes on with an exchange that Reauthenticate has begun.
+// onAuth continues an exchange that Reauthenticate has begun.
 func (c *Client) onAuth(f packet.Frame) error {
 	if c.auth == nil {
 		return protocolErrorf(packet.ReasonProtocolError, "unexpected %s", f.Type())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.auth.again == nil {
+	if c.auth.success == nil {
 		return protocolErrorf(packet.ReasonProtocolError, "unexpected %s", f.Type())
 	}
-	answer, err := c.challenge(f)
+	answer, err := c.answerAuth(f)
 	if err != nil {
 		return err // [MQTT-4.12.1-2] DISCONNECT with the reason
 	}
 	if answer == nil {
-		close(c.auth.again)
-		c.auth.again = nil
+		close(c.auth.success)
+		c.auth.success = nil
 	}
 	c.replies = append(c.replies, answer...)
 	return nil

@@ -103,21 +103,21 @@ func TestSCRAMKeysAreShared(t *testing.T) {
 		if proof("pencil", other) == proof("pen", other) {
 			t.Error("two passwords have the same proof")
 		}
-		if n := len(keys.kept); n != 4 {
+		if n := len(keys.cache); n != 4 {
 			t.Errorf("%d keys", n)
 		}
 	}
 	derived := 0
-	for i := range maxKept + 10 {
+	for i := range maxCached + 10 {
 		for range 2 {
-			_, _ = keys.get(keysOf{byte(i), byte(i >> 8), byte(i >> 16)}, func() (scramKeys, error) {
+			_, _ = keys.get(keyID{byte(i), byte(i >> 8), byte(i >> 16)}, func() (scramKeys, error) {
 				derived++
 				return scramKeys{}, nil
 			})
 		}
 	}
-	if derived != maxKept+10 || len(keys.kept) > maxKept {
-		t.Errorf("derived %d, kept %d", derived, len(keys.kept))
+	if derived != maxCached+10 || len(keys.cache) > maxCached {
+		t.Errorf("derived %d, cached %d", derived, len(keys.cache))
 	}
 }
 
@@ -137,7 +137,7 @@ func TestSCRAMFinalInAuth(t *testing.T) {
 func TestSCRAMRefuses(t *testing.T) {
 	for first, want := range map[string]string{
 		"":                      "is not r=NONCE",
-		"e=unknown-user":        `refuses: "unknown-user"`,
+		"e=unknown-user":        `reports the error "unknown-user"`,
 		"r=other,s=W22Z,i=4096": "nonce",
 		"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096":         "adds nothing",
 		"r=rOprNGfwEbeRWgbNEkqO1,s=W,i=4096":                               "salt",
@@ -155,7 +155,7 @@ func TestSCRAMRefuses(t *testing.T) {
 	}
 	for final, want := range map[string]string{
 		"":              "without proving",
-		"e=other-error": `refuses: "other-error"`,
+		"e=other-error": `reports the error "other-error"`,
 		"v=":            "signature is wrong",
 		"v=7rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=": "signature is wrong",
 		"welcome": `"welcome" is not v=SIGNATURE`,

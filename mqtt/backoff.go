@@ -8,27 +8,29 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// Bounds of a [Backoff] that does not set its own.
+// Defaults of [Backoff].Min and Max.
 const (
 	defaultBackoffMin = 100 * time.Millisecond
 	defaultBackoffMax = 10 * time.Second
 )
 
-// Backoff is the waits between attempts to connect: exponential with full
-// jitter, so that clients that were turned away together do not come back
-// together. The zero value waits up to 0.1 s, then up to twice as long each
-// time, up to 10 s. It is for one goroutine.
-// [Brooker, Exponential Backoff And Jitter, AWS 2015]
+// Backoff computes the waits between connection attempts. They are exponential
+// with full jitter, so that clients that lost their connections together do not
+// all return at the same moment: Brooker, Exponential Backoff And Jitter, AWS 2015.
+// With the zero value the first wait is up to 0.1 s; the limit doubles with every
+// attempt, up to 10 s. A Backoff is for one goroutine.
 type Backoff struct {
-	Min, Max time.Duration // of the longest wait; 0 is 0.1 s and 10 s
-	// Rand returns numbers in [0, 1); nil is the process's random numbers.
+	// Min is the limit of the first wait, Max that of the longest; 0 is 0.1 s and
+	// 10 s.
+	Min, Max time.Duration
+	// Rand returns numbers in [0, 1); nil is math/rand/v2.
 	Rand func() float64
 
-	ceiling time.Duration // of the last wait; 0 before the first
+	ceiling time.Duration // limit of the last wait; 0 before the first
 }
 
-// Next returns how long to wait before the next attempt: at random up to a
-// ceiling that doubles with every call.
+// Next returns how long to wait before the next attempt: a random time up to a
+// limit that doubles with every call.
 func (b *Backoff) Next() time.Duration {
 	low, high, random := b.Min, b.Max, b.Rand
 	if low <= 0 {
@@ -40,7 +42,7 @@ func (b *Backoff) Next() time.Duration {
 	if random == nil {
 		random = rand.Float64
 	}
-	// Compared before doubling, which could overflow.
+	// Compare before doubling, which could overflow.
 	if b.ceiling > high/2 {
 		b.ceiling = high
 	} else {
@@ -49,13 +51,13 @@ func (b *Backoff) Next() time.Duration {
 	return time.Duration(random() * float64(b.ceiling))
 }
 
-// Reset makes the next wait the first again, after a connection that held.
+// Reset starts again at Min. Call it after a connection that lasted.
 func (b *Backoff) Reset() { b.ceiling = 0 }
 
-// MayPass reports whether the broker may accept the same CONNECT a little
-// later: it is unavailable, busy, or has a quota or rate that is used up. Every
-// other refusal is about what CONNECT says. [MQTT5 3.2.2.2], [MQTT 3.2.2.3]
-func (e *RefusedError) MayPass() bool {
+// Temporary reports whether the broker may accept the same CONNECT a little later:
+// it is unavailable or busy, or a quota or a connection rate is exceeded. Any other
+// refusal concerns the CONNECT itself. [MQTT5 3.2.2.2], [MQTT 3.2.2.3]
+func (e *RefusedError) Temporary() bool {
 	if e.Version != packet.V5 {
 		const serverUnavailable = 3 // [MQTT 3.1.1, table 3.1]
 		return e.Code == serverUnavailable
@@ -68,9 +70,8 @@ func (e *RefusedError) MayPass() bool {
 	return false
 }
 
-// MayPass reports whether err, of a connection attempt, is a refusal that may
-// pass: see [RefusedError.MayPass].
-func MayPass(err error) bool {
+// IsTemporary reports whether err is a [RefusedError] that is Temporary.
+func IsTemporary(err error) bool {
 	var refused *RefusedError
-	return errors.As(err, &refused) && refused.MayPass()
+	return errors.As(err, &refused) && refused.Temporary()
 }

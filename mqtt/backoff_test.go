@@ -45,20 +45,20 @@ func TestBackoffJitter(t *testing.T) {
 	}
 }
 
-func TestMayPass(t *testing.T) {
+func TestTemporary(t *testing.T) {
 	passing := map[packet.ReasonCode]bool{0x88: true, 0x89: true, 0x97: true, 0x9F: true}
 	for code := packet.ReasonCode(0x80); code <= 0xA2; code++ {
 		err := fmt.Errorf("connect: %w", &RefusedError{Version: packet.V5, Code: code})
-		if got := MayPass(err); got != passing[code] {
+		if got := IsTemporary(err); got != passing[code] {
 			t.Errorf("0x%02X: %v", byte(code), got)
 		}
 	}
 	for code := packet.ReasonCode(1); code <= 5; code++ {
-		if got := MayPass(&RefusedError{Version: packet.V311, Code: code}); got != (code == 3) {
+		if got := IsTemporary(&RefusedError{Version: packet.V311, Code: code}); got != (code == 3) {
 			t.Errorf("return code %d: %v", code, got)
 		}
 	}
-	if MayPass(nil) || MayPass(ErrNoConnack) {
+	if IsTemporary(nil) || IsTemporary(ErrNoConnack) {
 		t.Error("what is no refusal may pass")
 	}
 }

@@ -1,12 +1,3 @@
-// Package mqtt is the MQTT client under mqttload: one connection, driven by one
-// reader goroutine that is also the protocol engine. A read batch is handled
-// whole; the acknowledgements it calls for and the publishes it sets free go
-// into one out buffer that is written once. In steady state nothing is
-// allocated per message.
-//
-// It is made for measuring: it never resends on a timer [MQTT-4.4.0-1], drops
-// nothing, and tells its [Handler] everything in batches. A [Client] is one
-// connection; a [Session] outlives it, and a [Link] makes it again.
 package mqtt
 
 import (
@@ -25,12 +16,12 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// A Dialer opens the byte stream to a broker: TCP, TLS and a pipe are values
-// of it. TLS connections should be built over [NonBlocking].
+// A Dialer opens the byte stream to a broker, for example by TCP, TLS or a pipe.
+// A TLS connection should be made over [NonBlocking].
 type Dialer func(ctx context.Context) (net.Conn, error)
 
-// NonBlocking wraps a socket for use under tls.Client, so that the client can
-// write it without ever blocking its reader.
+// NonBlocking wraps a socket for use under tls.Client, so that a write never
+// blocks the client's reader.
 func NonBlocking(nc net.Conn) net.Conn { return wire.NonBlocking(nc) }
 
 // Config says how to connect. Dial and Version are required; the zero value of
@@ -41,79 +32,91 @@ type Config struct {
 	ClientID   string // empty: the broker assigns one
 	CleanStart bool
 	KeepAlive  time.Duration // whole seconds up to 65,535; 0 turns it off
-	// Username and Password are sent when their Has field is set.
+	// Username and Password are sent if their Has field is set.
 	Username    string
 	HasUsername bool
 	Password    []byte
 	HasPassword bool
 	Will        *packet.Will
-	// Inflight is the asked send window in messages, 1..65535; 0 is 65,535. The
-	// window in force is no larger than the broker's Receive Maximum.
+	// Inflight is the send window to use, in messages, 1..65535; 0 is 65,535. The
+	// broker's Receive Maximum may make it smaller: see [Client.Window].
 	Inflight int
-	// Properties are those of CONNECT (MQTT 5). Receive Maximum, Maximum Packet
-	// Size and Topic Alias Maximum are enforced against the broker.
+	// Properties are the properties of CONNECT (MQTT 5). A broker that exceeds its
+	// Receive Maximum, Maximum Packet Size or Topic Alias Maximum is disconnected.
 	Properties packet.Properties
-	// Handler is told what happens; nil is [NopHandler].
+	// Handler receives the connection's events; nil is [NopHandler].
 	Handler Handler
 	// Sweeper sends the keep-alive's PINGREQ; nil gives the client one of its own.
 	Sweeper *Sweeper
-	// Session is resumed, and keeps what is in flight for the next connection;
-	// nil keeps nothing, and in MQTT 5 refuses what the broker has kept. It outlives the connection on the broker's side only
-	// without CleanStart (3.x) or with a Session Expiry Interval (5).
+	// Session is resumed by this connection, and keeps the messages in flight for
+	// the next one. With nil nothing is kept, and in MQTT 5 a broker that has kept
+	// a session is an error. The broker keeps its side of the session only without
+	// CleanStart (MQTT 3) or with a Session Expiry Interval (MQTT 5).
 	Session *Session
 
-	// Auth authenticates by AUTH packets (MQTT 5); nil does not.
+	// Auth authenticates by AUTH packets (MQTT 5); nil sends none.
 	Auth Authenticator
-	// TopicAliases is how many topics [Client.Aliased] may give an alias, within
-	// the broker's Topic Alias Maximum (MQTT 5).
+	// TopicAliases is how many topics may get an alias from [Client.Aliased], up
+	// to the broker's Topic Alias Maximum (MQTT 5).
 	TopicAliases uint16
 
-	link *Link // whose connection it is, if any
+	link *Link // set if the connection belongs to a Link
 }
 
-// Handler is told what happens on a connection. All calls but Room come from
-// the connection's reader goroutine, one after the other. A method must not
-// block, and may publish.
+// Handler receives the events of a connection. All calls but Room come from the
+// connection's reader goroutine, one after the other. A method may publish but
+// must not block.
 type Handler interface {
 	// BatchStart comes before the first packet of a read.
 	BatchStart()
-	// Message is an application message; m is valid until it returns. A QoS 2
-	// message comes once.
+	// Message delivers an application message; m is valid until Message returns. A
+	// QoS 2 message is delivered once.
 	Message(m *packet.Publish)
-	// Acks are the acknowledgements of a read, in order; valid until it returns.
+	// Acks delivers the acknowledgements of a read, in order; acks is valid until
+	// Acks returns.
 	Acks(acks []Ack)
-	// BatchEnd comes after the last packet of a read; what is published in it
-	// is written together with the read's own replies.
+	// BatchEnd comes after the last packet of a read. What it publishes is written
+	// together with the acknowledgements for that read.
 	BatchEnd()
-	// Room says that a publish which found the out buffer full may try again.
+	// Room says that the out buffer has room again after a publish found it full.
 	Room()
-	// Closed is the last call: err is why the connection has ended.
+	// Closed is the last call; err is why the connection has ended.
 	Closed(err error)
 }
 
 // Ack is one step of a QoS 1 or 2 delivery to the broker.
 type Ack struct {
 	PacketID uint16
-	// Done is set for PUBACK, PUBCOMP, and a PUBREC that refuses; a PUBREC that
-	// goes on to PUBREL has it unset.
+	// Done is true if this packet ends the delivery: a PUBACK, a PUBCOMP, or a
+	// PUBREC with an error. It is false for a PUBREC that PUBREL answers.
 	Done  bool
 	Code  packet.ReasonCode
-	Stamp int64 // what the publish was stamped with
+	Stamp int64 // the stamp given to [Client.PublishN]
 }
 
-// NopHandler ignores everything; embed it to implement part of [Handler].
+// NopHandler ignores all events. Embed it to implement only part of [Handler].
 type NopHandler struct{}
 
-// The methods of Handler.
-func (NopHandler) BatchStart()             {}
-func (NopHandler) Message(*packet.Publish) {}
-func (NopHandler) Acks([]Ack)              {}
-func (NopHandler) BatchEnd()               {}
-func (NopHandler) Room()                   {}
-func (NopHandler) Closed(error)            {}
+// BatchStart does nothing.
+func (NopHandler) BatchStart() {}
 
-// settings is what outlives Connect of a Config. Many clients are idle, and
-// what they hold is counted.
+// Message does nothing.
+func (NopHandler) Message(*packet.Publish) {}
+
+// Acks does nothing.
+func (NopHandler) Acks([]Ack) {}
+
+// BatchEnd does nothing.
+func (NopHandler) BatchEnd() {}
+
+// Room does nothing.
+func (NopHandler) Room() {}
+
+// Closed does nothing.
+func (NopHandler) Closed(error) {}
+
+// settings are the parts of a Config that are needed after Connect. A process
+// may hold very many idle clients, so the rest of the Config is not kept.
 type settings struct {
 	Version                           packet.Version
 	CleanStart                        bool
@@ -129,21 +132,21 @@ type settings struct {
 
 // Client is one MQTT connection.
 type Client struct {
-	cfg     settings
-	handler Handler
-	conn    *wire.Conn
-	connack packet.Connack
-	dialed  time.Duration
-	acked   time.Duration // CONNECT written to CONNACK read
-	sweeper *Sweeper
-	ownSwp  bool
-	alive   keepAlive
-	done    chan struct{}
+	cfg         settings
+	handler     Handler
+	conn        *wire.Conn
+	connack     packet.Connack
+	dialed      time.Duration
+	acked       time.Duration // CONNECT written to CONNACK read
+	sweeper     *Sweeper
+	ownsSweeper bool
+	alive       keepAlive
+	done        chan struct{}
 
-	// The reader's own, touched by no other goroutine.
+	// Used by the reader goroutine only.
 	decoder    packet.PublishDecoder
 	pub        packet.Publish
-	ack        *packet.Ack // made when first needed
+	ack        *packet.Ack // allocated on first use
 	acks       []Ack
 	ackTypes   []packet.Type
 	replies    []byte
@@ -151,31 +154,32 @@ type Client struct {
 	aliases    map[uint16][]byte
 	unexpected atomic.Int64
 
-	// Under the lock of conn.Begin.
+	// Guarded by the lock of conn.Begin.
 	win     window
 	closing bool        // DISCONNECT has been appended, or the connection has ended
 	session *attachment // nil without a Session
 
-	// What most connections have none of.
+	// Most connections have none of these.
 	link     *Link
 	auth     *authentication
 	aliasing *aliasing
 
 	mu      sync.Mutex
 	waiters map[uint16]chan reply
-	freed   chan struct{} // closed when window slots come free and somebody waits
+	freed   chan struct{} // closed when window slots come free; nil unless a Publish waits
 }
 
-// reply is what the waiter for a packet id gets: SUBACK or UNSUBACK codes, or
-// the one code of a PUBACK or PUBCOMP.
+// reply is the answer to a packet id: the codes of a SUBACK or UNSUBACK, or the
+// one code of a PUBACK or PUBCOMP.
 type reply struct {
 	codes []packet.ReasonCode
 	one   packet.ReasonCode
 }
 
-// Connect dials, sends CONNECT and waits for CONNACK, all within ctx. Errors:
-// the dialer's, a [*RefusedError], a [*ProtocolError], a [*LimitError] over what a
-// [Session] would send again, or ctx's cause.
+// Connect dials, sends CONNECT and waits for CONNACK, all within ctx. The error
+// is the dialer's, the cause of ctx, a [*RefusedError], a [*ProtocolError], or a
+// [*LimitError] if the broker does not allow a message that the [Session] must
+// resend.
 func Connect(ctx context.Context, cfg Config) (*Client, error) {
 	c := &Client{handler: cfg.Handler, done: make(chan struct{}), cfg: settings{
 		Version: cfg.Version, CleanStart: cfg.CleanStart, ClientID: cfg.ClientID, KeepAlive: cfg.KeepAlive,
@@ -206,7 +210,7 @@ func Connect(ctx context.Context, cfg Config) (*Client, error) {
 }
 
 func (c *Client) connect(ctx context.Context, cfg *Config) (*Client, error) {
-	hello, err := cfg.connectPacket()
+	encoded, err := cfg.connectPacket()
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +228,7 @@ func (c *Client) connect(ctx context.Context, cfg *Config) (*Client, error) {
 		o.MaxPacketSize = int(*m)
 	}
 	c.conn = wire.New(nc, o)
-	if err := c.handshake(ctx, hello); err != nil {
+	if err := c.handshake(ctx, encoded); err != nil {
 		_ = c.conn.Close()
 		return nil, err
 	}
@@ -241,7 +245,7 @@ func (cfg *Config) connectPacket() ([]byte, error) {
 	if cfg.KeepAlive < 0 || secs > 65535 {
 		return nil, fmt.Errorf("connect: keep alive %s is not within 0..65535 s", cfg.KeepAlive)
 	}
-	// [MQTT31-3.1] A longer identifier is refused with return code 2.
+	// [MQTT31-3.1] The broker would refuse a longer identifier with return code 2.
 	if n := utf8.RuneCountInString(cfg.ClientID); cfg.Version == packet.V31 && n > 23 {
 		return nil, fmt.Errorf("connect: client identifier %q has %d characters; MQTT 3.1 allows 23", cfg.ClientID, n)
 	}
@@ -256,18 +260,18 @@ func (cfg *Config) connectPacket() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return p.Append(make([]byte, 0, 64)) // as much as most need
+	return p.Append(make([]byte, 0, 64)) // enough for most CONNECTs
 }
 
-// handshake sends CONNECT, first and once [MQTT-3.1.0-1, MQTT-3.1.0-2], and
-// reads up to CONNACK. What follows it in the
-// same read stays buffered for the reader.
-func (c *Client) handshake(ctx context.Context, hello []byte) error {
+// handshake sends CONNECT, as the first packet and once [MQTT-3.1.0-1,
+// MQTT-3.1.0-2], and reads up to CONNACK. Bytes after CONNACK in the same read
+// stay buffered for the reader.
+func (c *Client) handshake(ctx context.Context, connect []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.CloseWith(context.Cause(ctx)) })
 	defer stop()
 	start := time.Now()
-	c.conn.Begin() // nothing has been appended yet
-	c.conn.End(hello)
+	c.conn.Begin() // returns nothing: this is the first packet
+	c.conn.End(connect)
 	if err := c.conn.Flush(); err != nil {
 		return fmt.Errorf("send CONNECT: %w", err)
 	}
@@ -284,10 +288,10 @@ func (c *Client) handshake(ctx context.Context, hello []byte) error {
 	c.acked = time.Since(start)
 	// [MQTT-3.2.0-1] The first packet from the server is CONNACK.
 	if f.Type() != packet.CONNACK {
-		return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "%s before CONNACK", f.Type()))
+		return c.fail(protocolErrorf(packet.ReasonProtocolError, "%s before CONNACK", f.Type()))
 	}
 	if err := c.connack.Decode(f, c.cfg.Version); err != nil {
-		return c.sayGoodbye(malformed(err))
+		return c.fail(malformed(err))
 	}
 	if !stop() && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", ErrAwaitConnack, context.Cause(ctx))
@@ -295,8 +299,9 @@ func (c *Client) handshake(ctx context.Context, hello []byte) error {
 	return c.acceptConnack()
 }
 
-// waitError says what was waited for. A TLS alert begins with 0x15, which as
-// MQTT would be a CONNECT: the broker took our CONNECT for a bad TLS record.
+// waitError explains err, which ended the wait for CONNACK. A TLS alert begins
+// with 0x15, the packet type of CONNECT with bad flags: the broker expected TLS and
+// took our CONNECT for a bad TLS record.
 func waitError(err error) error {
 	var m *packet.MalformedError
 	switch {
@@ -312,7 +317,7 @@ func (c *Client) firstFrame() (packet.Frame, error) {
 	for {
 		f, ok, err := c.conn.Next()
 		if err != nil {
-			return f, c.sayGoodbye(malformed(err))
+			return f, c.fail(malformed(err))
 		}
 		if ok {
 			return f, nil
@@ -333,11 +338,11 @@ func (c *Client) acceptConnack() error {
 		if p.ServerReference != nil {
 			e.ServerReference = *p.ServerReference
 		}
-		return e // [MQTT-3.2.2-7] What follows is not read: Connect closes.
+		return e // [MQTT-3.2.2-7] Connect closes without reading on.
 	}
 	// [MQTT-3.2.2-2] After a clean start there is no session.
 	if k.SessionPresent && c.cfg.CleanStart {
-		return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "session present after a clean start"))
+		return c.fail(protocolErrorf(packet.ReasonProtocolError, "session present after a clean start"))
 	}
 	if err := c.acceptAuth(); err != nil {
 		return err
@@ -348,7 +353,8 @@ func (c *Client) acceptConnack() error {
 	return c.resume()
 }
 
-// Window is the send window in force, in messages: min(asked, Receive Maximum).
+// Window returns the send window in force, in messages: the smaller of
+// [Config.Inflight] and the broker's Receive Maximum.
 func (c *Client) Window() int {
 	n := c.cfg.Inflight
 	if n <= 0 || n > 65535 {
@@ -370,11 +376,11 @@ func (c *Client) Timing() (dial, connack time.Duration) { return c.dialed, c.ack
 // NetConn returns the connection underneath, for its addresses and TLS state.
 func (c *Client) NetConn() net.Conn { return c.conn.NetConn() }
 
-// Stats counts the system calls and bytes of the connection.
+// Stats returns the numbers of system calls and bytes of the connection so far.
 func (c *Client) Stats() wire.Stats { return c.conn.Stats() }
 
-// ClientID returns the client identifier in force, the assigned one included.
-// [MQTT-3.1.3-7, MQTT-3.2.2-16]
+// ClientID returns the client identifier in force: the configured one, or the one
+// that the broker has assigned. [MQTT-3.1.3-7, MQTT-3.2.2-16]
 func (c *Client) ClientID() string {
 	if id := c.connack.Properties.AssignedClientID; id != nil {
 		return *id
@@ -382,34 +388,34 @@ func (c *Client) ClientID() string {
 	return c.cfg.ClientID
 }
 
-// Unexpected counts acknowledgements for packet ids that were not in use.
+// Unexpected returns the number of acknowledgements for packet ids not in use.
 func (c *Client) Unexpected() int64 { return c.unexpected.Load() }
 
 // Done is closed when the connection has ended and Handler.Closed has returned.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err returns why the connection has ended, or nil. Once Done is closed it is
-// what Handler.Closed was told: a DISCONNECT of the broker, if one came, whatever
-// else failed on its account.
+// Err returns why the connection has ended, or nil. Once Done is closed, Err
+// returns the error that Handler.Closed got. If the broker has sent a DISCONNECT,
+// this is a [*DisconnectedError], even where a write failed first.
 func (c *Client) Err() error { return c.conn.Err() }
 
-// goodbyeTimeout bounds the writing of a last DISCONNECT.
-const goodbyeTimeout = time.Second
+// disconnectTimeout bounds how long a last DISCONNECT may take to write.
+const disconnectTimeout = time.Second
 
-// sayGoodbye ends the connection over err. A broker that speaks MQTT 5 is told
-// why. [MQTT5 4.13.1] [MQTT-4.13.2-1], [MQTT-4.8.0-1] of 3.1.1
-func (c *Client) sayGoodbye(err error) error {
+// fail ends the connection because of err and returns err. In MQTT 5 a DISCONNECT
+// tells the broker why. [MQTT5 4.13.1] [MQTT-4.13.2-1], [MQTT-4.8.0-1] of 3.1.1
+func (c *Client) fail(err error) error {
 	var pe *ProtocolError
 	if c.cfg.Version == packet.V5 && errors.As(err, &pe) {
-		c.lastWord(pe.Code)
+		c.appendDisconnect(pe.Code)
 	}
-	_ = c.conn.Shutdown(err, goodbyeTimeout)
+	_ = c.conn.Shutdown(err, disconnectTimeout)
 	return err
 }
 
-// lastWord appends DISCONNECT of MQTT 5, unless there is one. [MQTT-3.14.4-1]
-// Nothing follows it: from here on nothing is appended.
-func (c *Client) lastWord(code packet.ReasonCode) {
+// appendDisconnect appends an MQTT 5 DISCONNECT, unless one has been appended.
+// [MQTT-3.14.4-1] Nothing follows DISCONNECT: closing stops all other appends.
+func (c *Client) appendDisconnect(code packet.ReasonCode) {
 	d := packet.Disconnect{Code: code}
 	out := c.conn.Begin()
 	if !c.closing {
@@ -421,15 +427,15 @@ func (c *Client) lastWord(code packet.ReasonCode) {
 	c.conn.End(out)
 }
 
-// Disconnect sends DISCONNECT after everything that was published, and closes.
-// It returns when the reader has stopped or ctx ends. Code is for MQTT 5, where
-// 0x04 has the broker publish the will.
+// Disconnect sends DISCONNECT after all messages published so far, and closes the
+// connection. It returns when the reader has stopped or ctx ends. code is for
+// MQTT 5 only; 0x04 makes the broker publish the will.
 func (c *Client) Disconnect(ctx context.Context, code packet.ReasonCode) error {
 	return c.DisconnectWith(ctx, packet.Disconnect{Code: code})
 }
 
-// DisconnectWith is [Client.Disconnect] with properties. A Session Expiry
-// Interval may change that of CONNECT, unless it was 0. [MQTT5 3.14.2.2.2]
+// DisconnectWith is [Client.Disconnect] with properties. A Session Expiry Interval
+// replaces the one of CONNECT, which must not have been 0. [MQTT5 3.14.2.2.2]
 func (c *Client) DisconnectWith(ctx context.Context, d packet.Disconnect) error {
 	if e := d.Properties.SessionExpiry; e != nil && *e > 0 && !c.cfg.Expires {
 		return limitErrorf("disconnect with a session expiry of %d s: CONNECT asked for none", *e)
@@ -438,12 +444,12 @@ func (c *Client) DisconnectWith(ctx context.Context, d packet.Disconnect) error 
 	if err != nil {
 		return err
 	}
-	timeout := goodbyeTimeout
+	timeout := disconnectTimeout
 	if t, ok := ctx.Deadline(); ok {
 		timeout = max(0, time.Until(t))
 	}
 	out := c.conn.Begin()
-	// [MQTT-3.14.4-1] Nothing follows DISCONNECT: from here on nothing is appended.
+	// [MQTT-3.14.4-1] Nothing follows DISCONNECT: closing stops all other appends.
 	c.closing = true
 	c.conn.End(append(out, msg...))
 	// [MQTT-3.14.4-2]
@@ -456,8 +462,8 @@ func (c *Client) DisconnectWith(ctx context.Context, d packet.Disconnect) error 
 	}
 }
 
-// Close ends the connection at once, without DISCONNECT, and waits for the
-// reader to stop. A Handler must call [Client.Abort] instead.
+// Close ends the connection at once, without DISCONNECT, and waits for the reader
+// to stop. A [Handler] must use [Client.Abort] instead: it runs in the reader.
 func (c *Client) Close() {
 	c.Abort()
 	<-c.done

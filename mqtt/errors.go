@@ -8,23 +8,25 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// Errors of a connection's end that callers tell apart.
+// Reasons why a connection has ended or a publish has failed, for errors.Is.
 var (
-	// ErrClosed: this side has closed or disconnected.
+	// ErrClosed means that this side has closed or disconnected.
 	ErrClosed = wire.ErrClosed
-	// ErrKeepAlive: the peer sent nothing within the keep-alive after a PINGREQ.
+	// ErrKeepAlive means that the broker sent nothing for one and a half keep-alive
+	// intervals, despite a PINGREQ.
 	ErrKeepAlive = errors.New("keep alive: no answer from the broker")
-	// ErrAwaitConnack: the connection ended, or time was up, before a CONNACK.
+	// ErrAwaitConnack means that the connection or ctx ended before CONNACK.
 	ErrAwaitConnack = errors.New("wait for CONNACK")
-	// ErrNoConnack: the broker closed the connection instead of answering CONNECT.
+	// ErrNoConnack means that the broker closed the connection instead of answering
+	// CONNECT.
 	ErrNoConnack = errors.New("the broker closed the connection without a CONNACK")
-	// ErrWantsTLS: the broker answered CONNECT with a TLS alert.
+	// ErrWantsTLS means that the broker answered CONNECT with a TLS alert.
 	ErrWantsTLS = errors.New("the broker answered with a TLS alert: this port wants TLS")
-	// ErrWindowFull: a publish had to wait but its context has ended.
+	// ErrWindowFull means that ctx ended while a publish waited for room.
 	ErrWindowFull = errors.New("in-flight window full")
 )
 
-// A RefusedError is a CONNACK that refuses the connection.
+// A RefusedError is a CONNACK with an error code.
 type RefusedError struct {
 	Version         packet.Version
 	Code            packet.ReasonCode
@@ -40,6 +42,7 @@ func (e *RefusedError) Name() string {
 	return packet.ConnackReturnString(e.Code)
 }
 
+// Error names the code, and the broker's reason and server reference if it gave any.
 func (e *RefusedError) Error() string {
 	s := fmt.Sprintf("refused by the broker: %s (0x%02X)", e.Name(), byte(e.Code))
 	if e.Reason != "" {
@@ -58,6 +61,8 @@ type DisconnectedError struct {
 	ServerReference string // with codes 0x9C and 0x9D
 }
 
+// Error names the code, the broker's reason and server reference if it gave any, and
+// for some codes a remedy.
 func (e *DisconnectedError) Error() string {
 	s := fmt.Sprintf("disconnected by the broker: %s (0x%02X)", e.Code, byte(e.Code))
 	if e.Reason != "" {
@@ -74,8 +79,8 @@ func (e *DisconnectedError) Error() string {
 	return s
 }
 
-// OurFault reports whether the broker blames what this client has sent: a
-// malformed packet, a protocol error, or a limit of its CONNACK not kept.
+// OurFault reports whether the broker blames this client: for a malformed packet,
+// a protocol error, or a limit of its CONNACK that was exceeded.
 func (e *DisconnectedError) OurFault() bool {
 	switch e.Code {
 	case packet.ReasonMalformedPacket, packet.ReasonProtocolError, packet.ReasonReceiveMaximumExceeded,
@@ -85,26 +90,29 @@ func (e *DisconnectedError) OurFault() bool {
 	return false
 }
 
-// Is makes a Session taken over be [ErrTakenOver].
+// Is reports true for [ErrTakenOver] if the code is Session taken over.
 func (e *DisconnectedError) Is(target error) bool {
 	return target == ErrTakenOver && e.Code == packet.ReasonSessionTakenOver
 }
 
-// A ProtocolError is something that the broker must not send. Code is what the
-// client said in its DISCONNECT.
+// A ProtocolError means that the broker has sent something that the standard
+// forbids.
 type ProtocolError struct {
-	Code packet.ReasonCode
+	Code packet.ReasonCode // of the client's DISCONNECT
 	Err  error
 }
 
+// Error returns the text of Err, after the words "protocol error of the broker".
 func (e *ProtocolError) Error() string { return "protocol error of the broker: " + e.Err.Error() }
+
+// Unwrap returns Err.
 func (e *ProtocolError) Unwrap() error { return e.Err }
 
 func protocolErrorf(code packet.ReasonCode, format string, args ...any) error {
 	return &ProtocolError{code, fmt.Errorf(format, args...)}
 }
 
-// malformed wraps an error of package packet about what the broker sent.
+// malformed makes a ProtocolError of a decoding error of package packet.
 func malformed(err error) error {
 	code := packet.ReasonMalformedPacket
 	var m *packet.MalformedError
@@ -114,9 +122,11 @@ func malformed(err error) error {
 	return &ProtocolError{code, err}
 }
 
-// A LimitError refuses locally what the broker's CONNACK does not allow.
+// A LimitError means that the client did not send a packet because the broker's
+// CONNACK does not allow it.
 type LimitError struct{ Msg string }
 
+// Error returns Msg.
 func (e *LimitError) Error() string { return e.Msg }
 
 func limitErrorf(format string, args ...any) error {

@@ -7,20 +7,21 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// keepAlive is what the sweeper remembers of a client, touched by it alone.
-// Traffic is seen by the connection's counters, so that sending costs nothing.
+// keepAlive is the keep-alive state of one client, for the sweeper's goroutine
+// only. The sweeper compares the connection's counters with those it saw last, so
+// that sending and receiving cost nothing extra.
 type keepAlive struct {
 	interval time.Duration // 0: off
-	writes   int64
+	writes   int64         // the counters as last seen
 	reads    int64
 	progress int64
 	wrote    time.Time // when writes was last seen to change
-	heard    time.Time // when reads was
-	pinged   bool      // nothing has been heard since a PINGREQ
+	heard    time.Time // when reads or progress was
+	pinged   bool      // a PINGREQ has been sent and nothing received since
 }
 
-// A Sweeper keeps many clients alive with one goroutine: it looks at every
-// client a few times per keep-alive interval. No timer per connection.
+// A Sweeper does the keep-alive of many clients in one goroutine, without a timer
+// per connection: it checks every client a few times per keep-alive interval.
 type Sweeper struct {
 	mu      sync.Mutex
 	clients map[*Client]struct{}
@@ -30,7 +31,7 @@ type Sweeper struct {
 	done    chan struct{}
 }
 
-// NewSweeper starts a sweeper. Stop ends it.
+// NewSweeper starts a sweeper; [Sweeper.Stop] ends it.
 func NewSweeper() *Sweeper {
 	s := &Sweeper{
 		clients: make(map[*Client]struct{}), period: time.Second,
@@ -48,7 +49,7 @@ func (s *Sweeper) Stop() {
 
 func (s *Sweeper) run() {
 	defer close(s.done)
-	t := time.NewTicker(time.Second) // what NewSweeper has set; add changes both
+	t := time.NewTicker(time.Second) // the period set by NewSweeper; add changes both
 	defer t.Stop()
 	for {
 		select {
@@ -68,7 +69,7 @@ func (s *Sweeper) sweep(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.clients {
-		c.keepAlive(now, s.period)
+		c.checkAlive(now, s.period)
 	}
 }
 
@@ -76,8 +77,8 @@ func (s *Sweeper) add(c *Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients[c] = struct{}{}
-	// Eight looks per interval leave time to be early by two of them, and the
-	// broker time to answer.
+	// With eight checks per interval a PINGREQ can go out two checks early, and the
+	// broker still has time to answer.
 	if p := c.alive.interval / 8; p < s.period {
 		s.period = p
 		select {
@@ -106,7 +107,7 @@ func (c *Client) startKeepAlive() {
 	c.alive = keepAlive{interval: interval, wrote: now, heard: now}
 	c.sweeper = c.cfg.Sweeper
 	if c.sweeper == nil {
-		c.sweeper, c.ownSwp = NewSweeper(), true
+		c.sweeper, c.ownsSweeper = NewSweeper(), true
 	}
 	c.sweeper.add(c)
 }
@@ -116,23 +117,24 @@ func (c *Client) stopKeepAlive() {
 		return
 	}
 	c.sweeper.remove(c)
-	if c.ownSwp {
+	if c.ownsSweeper {
 		c.sweeper.Stop()
 	}
 }
 
-// keepAlive sends PINGREQ before the interval has passed without a packet sent
-// or without one received, and ends a connection on which nothing has come for
-// one and a half intervals. What "wrote" and "heard" say may be late by one
-// period, and the next look is a period away: hence two of them.
-func (c *Client) keepAlive(now time.Time, period time.Duration) {
+// checkAlive sends PINGREQ before an interval passes in which nothing was sent, or
+// nothing was received. It ends the connection once nothing has been received for
+// one and a half intervals. Both limits are two periods early: wrote and heard may
+// be late by one period, and the next check is one period away.
+func (c *Client) checkAlive(now time.Time, period time.Duration) {
 	k, s := &c.alive, c.conn.Stats()
 	if s.Reads != k.reads {
-		// Any packet proves life, so heavy traffic never delays the proof.
+		// Any packet proves that the broker is alive, not only PINGRESP, which may
+		// be queued behind many messages.
 		k.reads, k.heard, k.pinged = s.Reads, now, false
 	}
 	if s.Progress != k.progress {
-		// Nor does a packet that takes the peer longer than the interval to read.
+		// So does a broker that slowly reads a large packet.
 		k.progress, k.heard = s.Progress, now
 	}
 	silent := now.Sub(k.heard)
@@ -144,8 +146,8 @@ func (c *Client) keepAlive(now time.Time, period time.Duration) {
 		k.writes, k.wrote = s.Writes, now
 	}
 	due := k.interval - 2*period
-	// [MQTT-3.1.2-20] A packet is sent within every interval. Sending alone
-	// does not show that the peer lives: bytes may go to a dead one for long.
+	// [MQTT-3.1.2-20] A packet is sent within every interval. PINGREQ is sent after
+	// a silent interval too: the kernel accepts bytes for a dead peer for a long time.
 	if !k.pinged && (now.Sub(k.wrote) >= due || silent >= due) {
 		k.pinged = true
 		c.ping()

@@ -7,12 +7,12 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// Template encodes p once for many sendings, after checking it against what
-// the broker's CONNACK allows: a [*LimitError] says what it does not.
+// Template encodes p once, to be sent many times. It returns a [*LimitError] if
+// the broker's CONNACK does not allow p.
 func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
-	// [MQTT-4.3.2-2, MQTT-4.3.3-2] What is published is new; a [Session] sets DUP.
+	// [MQTT-4.3.2-2, MQTT-4.3.3-2] A new message has no DUP; resending sets it.
 	if p.Dup {
-		return nil, limitErrorf("publish with DUP: only what a session sends again has it")
+		return nil, limitErrorf("publish with DUP: only a message that a session resends may have it")
 	}
 	if err := c.checkFlags(p.QoS, p.Retain); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (c *Client) Template(p *packet.Publish) (*packet.Template, error) {
 	return t, nil
 }
 
-// checkFlags holds a publish to the broker's Maximum QoS and Retain Available.
+// checkFlags enforces the broker's Maximum QoS and Retain Available.
 func (c *Client) checkFlags(qos byte, retain bool) error {
 	limits := &c.connack.Properties
 	// [MQTT-3.2.2-11]
@@ -44,7 +44,7 @@ func (c *Client) checkFlags(qos byte, retain bool) error {
 	return nil
 }
 
-// checkSize holds a packet of so many bytes to the broker's Maximum Packet Size.
+// checkSize enforces the broker's Maximum Packet Size on a packet of size bytes.
 func (c *Client) checkSize(size int) error {
 	// [MQTT-3.2.2-15]
 	if m := c.connack.Properties.MaximumPacketSize; m != nil && size > int(*m) {
@@ -53,8 +53,8 @@ func (c *Client) checkSize(size int) error {
 	return nil
 }
 
-// checkProperties holds p to what a client may send, and to the broker's Topic
-// Alias Maximum; absent is 0.
+// checkProperties rejects a Subscription Identifier, which only a broker may send,
+// and a Topic Alias above the broker's Topic Alias Maximum; absent is 0.
 func (c *Client) checkProperties(p *packet.Publish) error {
 	if len(p.RawProperties) == 0 {
 		return nil
@@ -78,12 +78,12 @@ func (c *Client) checkProperties(p *packet.Publish) error {
 	return nil
 }
 
-// PublishN appends up to n copies of t, each with a packet id of its own, and
-// returns how many: fewer when the in-flight window is full (Handler.Acks
-// follows) or the out buffer is (Handler.Room follows). stamp comes back with
-// the acknowledgements. fill, if not nil, is given each copy's payload in the
-// out buffer, to be changed in place. Nothing is written: see [Client.Flush].
-// The error is why the connection has ended.
+// PublishN appends up to n copies of t to the out buffer, each with its own packet
+// id, and returns how many it has appended. These are fewer than n if the in-flight
+// window is full (Handler.Acks will follow) or the out buffer is (Handler.Room will
+// follow). The acknowledgements return stamp. If fill is not nil, it is called with
+// the payload of each copy, to change it in place. PublishN does not write: see
+// [Client.Flush]. The error says why the connection has ended.
 func (c *Client) PublishN(t *packet.Template, n int, stamp int64, fill func(payload []byte)) (int, error) {
 	out := c.conn.Begin()
 	if c.closing {
@@ -96,12 +96,12 @@ func (c *Client) PublishN(t *packet.Template, n int, stamp int64, fill func(payl
 	for ; sent < n && c.conn.Room(out) > 0; sent++ {
 		var id uint16
 		if qos > 0 {
-			// [MQTT-3.3.4-7] Never more in flight than the Receive Maximum.
+			// [MQTT-3.3.4-7] No more in flight than the Receive Maximum.
 			if c.win.full() {
 				break
 			}
 			// [MQTT-4.3.2-1, MQTT-4.3.3-1], [MQTT-2.3.1-2] of 3.1.1
-			if id = c.win.take(state, stamp); id == 0 {
+			if id = c.win.reserve(state, stamp); id == 0 {
 				break
 			}
 		}
@@ -121,7 +121,7 @@ func (c *Client) PublishN(t *packet.Template, n int, stamp int64, fill func(payl
 	return sent, nil
 }
 
-// ended is the error of a connection on which nothing more may be sent.
+// ended returns the error for a publish after DISCONNECT or the connection's end.
 func (c *Client) ended() error {
 	if err := c.conn.Err(); err != nil {
 		return err
@@ -129,18 +129,20 @@ func (c *Client) ended() error {
 	return ErrClosed
 }
 
-// Flush writes what PublishN has appended, as far as it goes without
-// blocking; the rest is written behind the caller's back. A Handler need not
-// call it in BatchEnd for its own client.
+// Flush writes what PublishN has appended. It never blocks: if the socket is full, a
+// goroutine writes the rest. After BatchEnd the client flushes by itself, so its
+// Handler need not.
 func (c *Client) Flush() error { return c.conn.Flush() }
 
-// Written reports whether everything that was published has been written, or
-// never will be, as the connection has ended.
+// Written reports whether all published messages have been written, or the
+// connection has ended.
 func (c *Client) Written() bool { return c.conn.Idle() || c.conn.Err() != nil }
 
-// Publish sends p and waits for what its QoS promises: written, PUBACK, or
-// PUBCOMP, whose reason code it returns. It waits for its turn when the window
-// or the out buffer is full. It is for single messages: a load uses PublishN.
+// Publish sends p and waits until its QoS is fulfilled: at QoS 0 until it is
+// written or queued for writing, at QoS 1 for PUBACK, at QoS 2 for PUBCOMP. It
+// returns the reason code of the acknowledgement. If the in-flight window or the
+// out buffer is full, it waits for room first. Publish is for single messages; use
+// [Client.PublishN] for load.
 func (c *Client) Publish(ctx context.Context, p *packet.Publish) (packet.ReasonCode, error) {
 	t, err := c.Template(p)
 	if err != nil {
@@ -164,7 +166,9 @@ func (c *Client) Publish(ctx context.Context, p *packet.Publish) (packet.ReasonC
 	}
 }
 
-// publishOne sends t, or returns the channel that closes when it may go.
+// publishOne sends t and returns the channel on which its acknowledgement comes,
+// nil at QoS 0. If the window is full, it returns instead a channel freed that is
+// closed when there is room.
 func (c *Client) publishOne(t *packet.Template) (wait chan reply, freed chan struct{}, err error) {
 	if err := c.conn.WaitRoom(); err != nil {
 		return nil, nil, err
@@ -179,7 +183,7 @@ func (c *Client) publishOne(t *packet.Template) (wait chan reply, freed chan str
 	var id uint16
 	if qos := t.QoS(); qos > 0 {
 		if !c.win.full() {
-			id = c.win.take(idPublish1+qos-1, 0)
+			id = c.win.reserve(idPublish1+qos-1, 0)
 		}
 		if id == 0 {
 			c.conn.End(out)
@@ -199,7 +203,7 @@ func (c *Client) publishOne(t *packet.Template) (wait chan reply, freed chan str
 	return wait, nil, c.conn.Flush()
 }
 
-// waiter makes the channel on which the answer for id comes. c.mu is held.
+// waiter returns a new channel on which the reply to id will come. c.mu is held.
 func (c *Client) waiter(id uint16) chan reply {
 	if c.waiters == nil {
 		c.waiters = make(map[uint16]chan reply)
@@ -209,7 +213,7 @@ func (c *Client) waiter(id uint16) chan reply {
 	return ch
 }
 
-// await waits for one code; a nil channel is an answer at once.
+// await waits for a reply with one code. At QoS 0 ch is nil and the code is 0.
 func (c *Client) await(ctx context.Context, ch chan reply) (packet.ReasonCode, error) {
 	if ch == nil {
 		return 0, nil
@@ -230,8 +234,8 @@ func (c *Client) awaitReply(ctx context.Context, ch chan reply) (reply, error) {
 	}
 }
 
-// wake hands acknowledgements to those who wait for them in Publish.
-func (c *Client) wake(acks []Ack) {
+// notifyWaiters passes acknowledgements to the calls of Publish that wait for them.
+func (c *Client) notifyWaiters(acks []Ack) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.freed != nil {
@@ -249,7 +253,7 @@ func (c *Client) wake(acks []Ack) {
 	}
 }
 
-// failWaiters ends every wait when the connection has ended.
+// failWaiters ends all waits because the connection has ended.
 func (c *Client) failWaiters() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

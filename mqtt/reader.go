@@ -17,15 +17,15 @@ func (c *Client) run() {
 	err := c.read()
 	var pe *ProtocolError
 	if errors.As(err, &pe) {
-		_ = c.sayGoodbye(err)
+		_ = c.fail(err)
 	}
-	// [MQTT-4.13.2-1] A DISCONNECT of the broker is among the errors.
+	// [MQTT-4.13.2-1] A DISCONNECT from the broker is one of the errors.
 	if errors.Is(err, net.ErrClosed) {
 		err = ErrClosed
 	}
 	_ = c.conn.CloseWith(err)
-	var told *DisconnectedError
-	if errors.As(err, &told) {
+	var disconnected *DisconnectedError
+	if errors.As(err, &disconnected) {
 		c.conn.Explain(err)
 	}
 	err = c.conn.Err()
@@ -42,7 +42,7 @@ func (c *Client) run() {
 
 func (c *Client) read() error {
 	for {
-		if err := c.batch(); err != nil {
+		if err := c.handleBatch(); err != nil {
 			return err
 		}
 		if _, err := c.conn.Fill(); err != nil {
@@ -51,24 +51,25 @@ func (c *Client) read() error {
 	}
 }
 
-// batch handles every whole packet that has been read, then writes once. What
-// came before a bad packet counts: the handler's batch is always ended.
-func (c *Client) batch() error {
-	started, err := c.packets()
+// handleBatch handles every whole packet that has been read, then writes once.
+// After a bad packet too, the packets before it are acknowledged and the handler
+// gets its BatchEnd.
+func (c *Client) handleBatch() error {
+	started, err := c.handlePackets()
 	if !started {
 		return err
 	}
-	c.settle()
+	c.finishBatch()
 	c.handler.BatchEnd()
 	if err != nil {
 		return err
 	}
-	_ = c.conn.Flush() // an error ends the reading once all that came is read
+	_ = c.conn.Flush() // on error Fill fails too, once what the peer sent is read
 	return nil
 }
 
-// packets handles the packets of a read, and reports whether there were any.
-func (c *Client) packets() (started bool, err error) {
+// handlePackets handles the packets of a read, and reports whether there were any.
+func (c *Client) handlePackets() (started bool, err error) {
 	for {
 		f, ok, err := c.conn.Next()
 		if err != nil {
@@ -87,7 +88,7 @@ func (c *Client) packets() (started bool, err error) {
 	}
 }
 
-// handle is one packet. Replies are gathered and appended by settle.
+// handle handles one packet. It collects replies, which finishBatch appends.
 func (c *Client) handle(f packet.Frame) error {
 	switch f.Type() {
 	case packet.PUBLISH:
@@ -110,7 +111,7 @@ func (c *Client) handle(f packet.Frame) error {
 	case packet.AUTH:
 		return c.onAuth(f)
 	}
-	// A second CONNACK, and what only clients send.
+	// A second CONNACK, or a packet that only clients send.
 	return protocolErrorf(packet.ReasonProtocolError, "unexpected %s", f.Type())
 }
 
@@ -127,9 +128,10 @@ func (c *Client) onPublish(f packet.Frame) error {
 	return c.deliver(p)
 }
 
-// deliver takes p and the packets behind it that are like it, and gathers the
-// answers that its QoS asks for, with its id and in the order of arrival, whoever
-// may want the messages. [MQTT-2.2.1-5, MQTT-3.3.4-1, MQTT-4.5.0-2, MQTT-4.6.0-2, MQTT-4.6.0-3]
+// deliver passes p, and the PUBLISH packets after it with the same header, to the
+// handler. It collects the acknowledgements that the QoS requires, in the order of
+// arrival and for every message, whether the handler wanted it or not.
+// [MQTT-2.2.1-5, MQTT-3.3.4-1, MQTT-4.5.0-2, MQTT-4.6.0-2, MQTT-4.6.0-3]
 func (c *Client) deliver(p *packet.Publish) error {
 	in := c.conn.Scanner()
 	switch p.QoS {
@@ -139,9 +141,9 @@ func (c *Client) deliver(p *packet.Publish) error {
 		}
 	case 1:
 		for ok := true; ok; ok = c.decoder.Next(p, in) {
-			// [MQTT-4.3.2-5] The id of an acknowledged message is new, DUP or not.
+			// [MQTT-4.3.2-5] After PUBACK the same id is a new message, DUP or not.
 			c.handler.Message(p)
-			// [MQTT-4.3.2-4] PUBACK after the message has been taken over.
+			// [MQTT-4.3.2-4] PUBACK follows once the handler has the message.
 			c.replies = packet.AppendAck(c.replies, packet.PUBACK, p.PacketID)
 		}
 	case 2:
@@ -155,7 +157,7 @@ func (c *Client) deliver(p *packet.Publish) error {
 }
 
 func (c *Client) deliver2(id uint16) error {
-	// [MQTT-4.3.3-10] Until PUBREL the same id is the same message.
+	// [MQTT-4.3.3-10] Until PUBREL, the same id is the same message.
 	if c.inbound2.add(id) {
 		if err := c.checkQuota(); err != nil {
 			return err
@@ -167,7 +169,7 @@ func (c *Client) deliver2(id uint16) error {
 	return nil
 }
 
-// badPublish is malformed for a PUBLISH: it names the topic, if there is one.
+// badPublish is malformed for a PUBLISH: the error names the topic, if there is one.
 func badPublish(f packet.Frame, err error) error {
 	if len(f.Body) > 2 {
 		topic := f.Body[2:min(len(f.Body), 2+int(binary.BigEndian.Uint16(f.Body)))]
@@ -176,8 +178,8 @@ func badPublish(f packet.Frame, err error) error {
 	return malformed(err)
 }
 
-// checkQuota holds the broker to the Receive Maximum of our CONNECT. QoS 1
-// messages are acknowledged at once and never pile up.
+// checkQuota enforces the Receive Maximum of our CONNECT on the broker. Only QoS 2
+// counts: QoS 1 messages are acknowledged at once.
 func (c *Client) checkQuota() error {
 	m := c.cfg.ReceiveMaximum
 	if m != nil && c.inbound2.n > int(*m)+c.carriedOver() {
@@ -187,7 +189,7 @@ func (c *Client) checkQuota() error {
 	return nil
 }
 
-// resolveAlias puts the topic behind a Topic Alias. [MQTT5 3.3.2.3.4]
+// resolveAlias replaces a Topic Alias by its topic. [MQTT5 3.3.2.3.4]
 func (c *Client) resolveAlias(p *packet.Publish) error {
 	alias := p.TopicAlias()
 	if alias == 0 {
@@ -197,7 +199,7 @@ func (c *Client) resolveAlias(p *packet.Publish) error {
 	if m := c.cfg.TopicAliasMaximum; m != nil {
 		limit = *m
 	}
-	// [MQTT-3.1.2-26, MQTT-3.1.2-27] No alias above what CONNECT allowed; absent is 0.
+	// [MQTT-3.1.2-26, MQTT-3.1.2-27] No alias above CONNECT's maximum; absent is 0.
 	if alias > limit {
 		return protocolErrorf(packet.ReasonTopicAliasInvalid, "topic alias %d, maximum %d", alias, limit)
 	}
@@ -230,13 +232,13 @@ func (c *Client) decodeAck(f packet.Frame) error {
 	return nil
 }
 
-// checkInfo: [MQTT-3.1.2-29] Without Request Problem Information no Reason
-// String or User Property comes in a packet but PUBLISH, CONNACK and DISCONNECT.
-// Response Information that was not asked for [MQTT-3.1.2-28] is the server's
-// fault alone: nothing has a client refuse it.
+// checkInfo rejects diagnostics that CONNECT has turned off. [MQTT-3.1.2-29] With
+// Request Problem Information 0, only PUBLISH, CONNACK and DISCONNECT may have a
+// Reason String or User Property. There is no such check for unrequested Response
+// Information [MQTT-3.1.2-28]: the standard does not have a client refuse it.
 func (c *Client) checkInfo(t packet.Type, p *packet.Properties) error {
 	if c.cfg.Terse && (p.ReasonString != nil || len(p.UserProperties) > 0) {
-		return protocolErrorf(packet.ReasonProtocolError, "%s with a reason string or user property, which CONNECT has asked not to send", t)
+		return protocolErrorf(packet.ReasonProtocolError, "%s with a reason string or user property, although CONNECT set request problem information to 0", t)
 	}
 	return nil
 }
@@ -270,8 +272,8 @@ func (c *Client) onPubrel(f packet.Frame) error {
 }
 
 func (c *Client) release(id uint16) error {
-	// [MQTT-4.3.3-11] PUBCOMP answers every PUBREL, that of an unknown id too:
-	// the broker may not have got the first. [MQTT-4.3.3-12] The id is new again.
+	// [MQTT-4.3.3-11] PUBCOMP answers every PUBREL, also for an unknown id: the
+	// broker may have missed the first PUBCOMP. [MQTT-4.3.3-12] The id is free again.
 	if c.inbound2.remove(id) || c.cfg.Version != packet.V5 {
 		c.replies = packet.AppendAck(c.replies, packet.PUBCOMP, id)
 		return nil
@@ -304,10 +306,10 @@ func (c *Client) onDisconnect(f packet.Frame) error {
 	return e
 }
 
-// settle takes the batch's acknowledgements into the window and appends its
-// replies, all under one lock; then it tells the handler. A PUBREL goes in the
-// place of its PUBREC. [MQTT-4.6.0-4]
-func (c *Client) settle() {
+// finishBatch applies the batch's acknowledgements to the window and appends its
+// replies, all under one lock. Then it passes the acknowledgements to the handler.
+// PUBRELs are appended in the order of their PUBRECs. [MQTT-4.6.0-4]
+func (c *Client) finishBatch() {
 	if len(c.acks) == 0 && len(c.replies) == 0 {
 		return
 	}
@@ -333,14 +335,15 @@ func (c *Client) settle() {
 	c.conn.End(out)
 	c.replies = c.replies[:0]
 	if n > 0 {
-		c.wake(c.acks[:n])
+		c.notifyWaiters(c.acks[:n])
 		c.handler.Acks(c.acks[:n])
 	}
 	c.acks, c.ackTypes = c.acks[:0], c.ackTypes[:0]
 }
 
-// apply moves one packet id on. It reports false where the handler has nothing
-// to learn: a repeated PUBREC, or an id that is not in use.
+// apply moves one packet id to its next state. It reports whether the handler
+// needs to see the acknowledgement: not if it is a repeated PUBREC, or if the id is
+// not in use.
 func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
 	at := c.win.find(a.PacketID)
 	state := uint8(idFree)
@@ -348,11 +351,11 @@ func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
 		state, a.Stamp = at.State, at.Value
 	}
 	switch {
-	// [MQTT-4.3.2-3, MQTT-4.3.3-3, MQTT-4.3.3-5] Until then the message is unacknowledged.
-	// [MQTT-4.4.0-2] A refusal acknowledges it too.
+	// [MQTT-4.3.2-3, MQTT-4.3.3-3, MQTT-4.3.3-5] Until here the message is unacknowledged.
+	// [MQTT-4.4.0-2] An error code acknowledges it too.
 	case t == packet.PUBACK && state == idPublish1,
 		t == packet.PUBCOMP && state == idRelease,
-		// [MQTT-4.3.3-4] A PUBREC of 0x80 or more ends the delivery; no PUBREL.
+		// [MQTT-4.3.3-4] A PUBREC with 0x80 or more ends the delivery without PUBREL.
 		t == packet.PUBREC && state == idPublish2 && a.Code.IsError():
 		c.win.free(at)
 		a.Done = true
@@ -368,14 +371,14 @@ func (c *Client) apply(out []byte, t packet.Type, a *Ack) ([]byte, bool) {
 	}
 	c.unexpected.Add(1)
 	if t == packet.PUBREC && state == idFree && !a.Code.IsError() {
-		return c.refuseRelease(out, a.PacketID), false
+		return c.answerUnknownPubrec(out, a.PacketID), false
 	}
 	return out, false
 }
 
-// refuseRelease answers a PUBREC for an id that is not in use, so that the
-// broker can let go of it.
-func (c *Client) refuseRelease(out []byte, id uint16) []byte {
+// answerUnknownPubrec appends the PUBREL for an id that is not in use, so that the
+// broker can free the id.
+func (c *Client) answerUnknownPubrec(out []byte, id uint16) []byte {
 	if c.cfg.Version != packet.V5 {
 		return packet.AppendAck(out, packet.PUBREL, id)
 	}
@@ -386,8 +389,8 @@ func (c *Client) refuseRelease(out []byte, id uint16) []byte {
 	return out
 }
 
-// EndOf explains a connection's end in a few words without addresses: the
-// class under which errors of many clients are counted together.
+// EndOf describes why a connection ended, in a few words. The text has no
+// addresses, so that callers can count the errors of many clients by it.
 func EndOf(err error) string {
 	var op *net.OpError
 	var de *DisconnectedError
@@ -396,11 +399,11 @@ func EndOf(err error) string {
 	case err == nil:
 		return ""
 	case errors.As(err, &gaveUp):
-		return fmt.Sprintf("not connected again within %s: %s", gaveUp.Within, EndOf(gaveUp.Err))
+		return fmt.Sprintf("could not reconnect within %s: %s", gaveUp.Within, EndOf(gaveUp.Err))
 	case errors.Is(err, wire.ErrClosed):
 		return "closed by this side"
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
-		// Whether the reader or a writer learns of it first is chance.
+		// The reader sees EOF, a writer EPIPE: which comes first is chance.
 		return "closed by the broker"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "reset by the broker"

@@ -11,75 +11,81 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// ErrTakenOver: the broker has given the session to another connection. It is
-// not fought for, or the two would take it from each other for ever.
+// ErrTakenOver means that the broker has given the session to another connection.
+// A link does not reconnect then: two clients with one id would disconnect each
+// other for ever.
 var ErrTakenOver = errors.New("session taken over: another client uses this id; give every client its own")
 
-// ErrConnectTimeout: an attempt to connect has used up its time.
+// ErrConnectTimeout means that an attempt has exceeded [LinkConfig.ConnectTimeout].
 var ErrConnectTimeout = errors.New("no answer within the connect timeout")
 
 // A GaveUpError ends a link that was down for too long.
 type GaveUpError struct {
 	Within   time.Duration // LinkConfig.GiveUp
 	Attempts int
-	Err      error // of the last attempt, or what the connection was lost by
+	Err      error // of the last attempt; without one, the error that ended the connection
 }
 
+// Error names the time, the number of attempts, and the reason of Err.
 func (e *GaveUpError) Error() string {
-	return fmt.Sprintf("not connected again within %s (%d attempts): %s", e.Within, e.Attempts, EndOf(e.Err))
+	return fmt.Sprintf("could not reconnect within %s (%d attempts): %s", e.Within, e.Attempts, EndOf(e.Err))
 }
+
+// Unwrap returns Err.
 func (e *GaveUpError) Unwrap() error { return e.Err }
 
-// LinkConfig says how to connect and how to go on when the connection is lost.
+// LinkConfig says how a [Link] connects and what it does after a connection is lost.
 type LinkConfig struct {
 	Config // of every attempt; Handler should be a [LinkHandler]
-	// Reconnect makes a lost connection again; without it the link ends with
-	// its first connection.
+	// Reconnect replaces a lost connection. If it is false, the link ends with its
+	// first connection.
 	Reconnect bool
-	// Subscriptions are made by [Open], and again after every reconnect for
-	// which the broker has not kept the session.
+	// Subscriptions are made by [Open], and after every reconnection for which the
+	// broker has not kept the session.
 	Subscriptions       []packet.Subscription
 	SubscribeProperties packet.Properties
-	// Backoff gives the waits between attempts; its zero value is usable.
+	// Backoff computes the waits between attempts; its zero value is usable.
 	Backoff Backoff
-	// ConnectTimeout bounds one attempt, SUBACK included; 0 is 10 s.
+	// ConnectTimeout bounds one attempt to connect and, separately, to subscribe; 0
+	// is 10 s.
 	ConnectTimeout time.Duration
 	// GiveUp is how long a link may be down before it ends; 0 is for ever.
 	GiveUp time.Duration
-	// Refer follows a Server Reference (codes 0x9C and 0x9D): it returns the
-	// way to that server, for all attempts from then on. Nil follows none: such
-	// a refusal ends the link.
+	// Refer resolves a Server Reference (codes 0x9C and 0x9D). It returns the dialer
+	// for that server, which all later attempts use. If Refer is nil, a refusal
+	// with a Server Reference ends the link.
 	Refer func(reference string) (Dialer, error)
 }
 
-// LinkHandler is the [Handler] of all connections of a [Link]. Closed comes
-// once, when the link has ended for good. Room and Reconnected may come at the
-// same time as other calls; Up, Down, Reconnected and Closed never do so among
-// themselves. None may block.
+// LinkHandler is the [Handler] of all connections of a [Link]. Closed is called
+// once, when the link has ended for good. Room and Reconnected may run at the same
+// time as other methods, but Up, Down, Reconnected and Closed never run at the same
+// time as each other. No method may block.
 type LinkHandler interface {
 	Handler
-	// Up says that a connection stands. It comes before anything of it is
-	// handled: templates of the earlier connection must be made anew, and
-	// c.Resumed tells what has become of the messages in flight.
+	// Up says that connection c is open. It precedes all events of c. Templates of
+	// the earlier connection must be encoded again, and c.Resumed tells what became
+	// of the messages in flight.
 	Up(c *Client)
-	// Down says that the connection was lost and will be made again.
+	// Down says that the connection was lost and that the link will reconnect.
 	Down(err error)
-	// Reconnected says that it has been, and what is needed is subscribed
-	// again. A connection that is lost before that is Up and Down only.
+	// Reconnected says that the link has reconnected and renewed the subscriptions
+	// that the broker had lost. A connection that ends before that gets no
+	// Reconnected, only Up and Down.
 	Reconnected(r Reconnect)
 }
 
-// Reconnect tells of an outage that is over.
+// Reconnect describes an outage that is over.
 type Reconnect struct {
 	Client   *Client
-	Cause    error         // what the connection was lost by
-	Attempts int           // to connect, the last one included
+	Cause    error         // why the earlier connection was lost
+	Attempts int           // to connect, including the one that succeeded
 	Down     time.Duration // from the loss to the CONNACK
 	Resumed  Resumed
 }
 
-// A Link is a connection that is made again when it is lost. While it stands it
-// costs nothing beyond its [Client].
+// A Link is a connection that reconnects by itself. While it is connected it costs
+// nothing beyond its [Client].
 type Link struct {
 	cfg     LinkConfig
 	handler Handler
@@ -88,22 +94,25 @@ type Link struct {
 	client  atomic.Pointer[Client]
 	done    chan struct{}
 
-	events sync.Mutex // held while the handler is told of the link; taken before mu
+	// events is held during calls of Up, Down, Reconnected and Closed. Lock it
+	// before mu.
+	events sync.Mutex
 
-	mu       sync.Mutex
-	opened   bool      // Open is done
-	standing bool      // the client's connection has not ended, as far as is known
-	owed     bool      // the broker's session may lack subscriptions: SUBACK has not come
-	since    time.Time // of the connection
-	stopped  error     // why this side has ended the link
-	err      error
+	mu        sync.Mutex
+	opened    bool      // Open has returned or is about to
+	connected bool      // the reader has not yet reported the client's end
+	owed      bool      // the broker's session may lack subscriptions: SUBACK has not come
+	since     time.Time // when the connection was made
+	stopped   error     // why this side has ended the link
+	err       error
 }
 
-// maxReferences bounds how many servers in a row may refer to another one.
+// maxReferences bounds how many Server References are followed in a row.
 const maxReferences = 5
 
-// Open connects and subscribes, at the first attempt or not at all; ctx bounds
-// that and no more. The errors are those of [Connect] and [Client.Subscribe].
+// Open connects and subscribes. It does not retry: the first attempt must succeed,
+// within ctx. After that ctx has no effect. The errors are those of [Connect] and
+// [Client.Subscribe].
 func Open(ctx context.Context, cfg LinkConfig) (*Link, error) {
 	if cfg.Handler == nil {
 		cfg.Handler = NopHandler{}
@@ -130,18 +139,18 @@ func Open(ctx context.Context, cfg LinkConfig) (*Link, error) {
 	return l, nil
 }
 
-// open makes c a connection whose loss is not the end.
+// open marks the link as open, so that the loss of c leads to a reconnection.
 func (l *Link) open(c *Client) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.opened = true
-	if !l.standing {
+	if !l.connected {
 		return c.Err()
 	}
 	return nil
 }
 
-// Client returns the present connection, or while there is none the last one.
+// Client returns the current connection, or during an outage the last one.
 func (l *Link) Client() *Client { return l.client.Load() }
 
 // Done is closed when the link has ended and Handler.Closed has returned.
@@ -154,22 +163,22 @@ func (l *Link) Err() error {
 	return l.err
 }
 
-// Close ends the link at once, without DISCONNECT, and waits for its last
-// goroutine. A handler must not call it.
+// Close ends the link at once, without DISCONNECT, and waits for its goroutines. A
+// handler must not call it.
 func (l *Link) Close() {
 	l.stop(ErrClosed)
 	<-l.done
 }
 
-// Disconnect ends the link by [Client.Disconnect]. A handler must not call it.
+// Disconnect ends the link with [Client.Disconnect]. A handler must not call it.
 func (l *Link) Disconnect(ctx context.Context, code packet.ReasonCode) error {
 	l.mu.Lock()
-	standing := l.standing
+	connected := l.connected
 	if l.stopped == nil {
 		l.stopped = ErrClosed
 	}
 	l.mu.Unlock()
-	if !standing {
+	if !connected {
 		l.Close()
 		return nil
 	}
@@ -181,7 +190,7 @@ func (l *Link) Disconnect(ctx context.Context, code packet.ReasonCode) error {
 	return nil
 }
 
-// stop ends the link because of err: whatever is under way fails.
+// stop ends the link because of err. Attempts and requests in progress fail.
 func (l *Link) stop(err error) {
 	l.mu.Lock()
 	if l.stopped == nil {
@@ -201,22 +210,22 @@ func (l *Link) connect(ctx context.Context) (*Client, error) {
 	return Connect(ctx, l.cfg.Config)
 }
 
-// up is called by Connect before the reader starts: what the next outage uses
-// is settled here.
+// up is called by Connect before the reader starts. It prepares the Config for the
+// next reconnection.
 func (l *Link) up(c *Client) {
-	// [MQTT-3.1.3-2] The session is found again under the identifier that the
-	// broker has assigned.
+	// [MQTT-3.1.3-2] The broker keeps the session under the identifier that it has
+	// assigned.
 	l.cfg.ClientID = c.ClientID()
 	if l.cfg.Session != nil && l.cfg.Version == packet.V5 {
-		l.cfg.CleanStart = false // from the second time on
+		l.cfg.CleanStart = false // the clean start was for the first connection
 	}
 	l.client.Store(c)
 	l.mu.Lock()
-	l.standing, l.since = true, time.Now()
+	l.connected, l.since = true, time.Now()
 	stopped := l.stopped != nil
 	l.mu.Unlock()
 	if stopped {
-		c.Abort() // stop has ended the connection before this one
+		c.Abort() // stop has aborted only the connection before this one
 	}
 	if h, ok := l.handler.(LinkHandler); ok {
 		l.events.Lock()
@@ -240,9 +249,9 @@ func (l *Link) subscribe(ctx context.Context, c *Client) error {
 	return err
 }
 
-// mustSubscribe reports whether the broker may lack subscriptions of the link on
-// its new connection c: it has kept no session, or one made by a connection that
-// was lost before its SUBACK.
+// mustSubscribe reports whether the broker may lack subscriptions on the new
+// connection c: it has not kept the session, or the connection that made the
+// session was lost before its SUBACK.
 func (l *Link) mustSubscribe(c *Client) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,32 +264,31 @@ func (l *Link) lost(err error) {
 	l.events.Lock()
 	defer l.events.Unlock()
 	l.mu.Lock()
-	l.standing = false
+	l.connected = false
 	if l.stopped != nil {
 		err = l.stopped
 	}
-	again := l.stopped == nil && l.opened && l.cfg.Reconnect && mayReturn(err, l.cfg.Refer != nil)
-	held := time.Since(l.since)
+	reconnect := l.stopped == nil && l.opened && l.cfg.Reconnect && mayReconnect(err, l.cfg.Refer != nil)
+	lasted := time.Since(l.since)
 	l.mu.Unlock()
-	if !again {
+	if !reconnect {
 		l.end(err)
 		return
 	}
 	if h, ok := l.handler.(LinkHandler); ok {
 		h.Down(err)
 	}
-	// A connection that is lost as soon as it stands is no end of the trouble.
-	if held >= stableAfter {
+	// After a connection that was lost at once, the backoff goes on growing.
+	if lasted >= stableAfter {
 		l.cfg.Backoff.Reset()
 	}
 	go (&outage{Link: l, cause: err, start: time.Now()}).run()
 }
 
-// stableAfter is how long a connection stands for its loss to be a new trouble.
+// stableAfter is how long a connection must last to reset the backoff.
 const stableAfter = 10 * time.Second
 
-// end is called once, by the last goroutine that has to do with the link, with
-// events held.
+// end is called once, with events held, by the last goroutine that uses the link.
 func (l *Link) end(err error) {
 	l.cancel(ErrClosed)
 	l.mu.Lock()
@@ -290,14 +298,15 @@ func (l *Link) end(err error) {
 	close(l.done)
 }
 
-// mayReturn reports whether a connection that ended by err is made again.
-func mayReturn(err error, follow bool) bool {
+// mayReconnect reports whether a link reconnects after its connection ended with
+// err. follow says whether it follows Server References.
+func mayReconnect(err error, follow bool) bool {
 	var de *DisconnectedError
 	if !errors.As(err, &de) {
 		return true
 	}
 	switch de.Code {
-	// [MQTT-3.1.4-3] The session is another connection's now.
+	// [MQTT-3.1.4-3] Another connection has the session now.
 	case packet.ReasonSessionTakenOver, packet.ReasonNotAuthorized, packet.ReasonBanned,
 		packet.ReasonBadAuthenticationMethod, packet.ReasonRetainNotSupported, packet.ReasonQoSNotSupported,
 		packet.ReasonSharedSubNotSupported, packet.ReasonSubIDsNotSupported, packet.ReasonWildcardSubNotSupported:
@@ -317,7 +326,7 @@ type outage struct {
 	references int
 }
 
-// run tries until the link stands, or must end.
+// run tries to reconnect until it succeeds or the link must end.
 func (o *outage) run() {
 	c, err := o.retry()
 	if err != nil {
@@ -325,10 +334,10 @@ func (o *outage) run() {
 		return
 	}
 	r := Reconnect{Client: c, Cause: o.cause, Attempts: o.attempts, Down: time.Since(o.start), Resumed: c.Resumed()}
-	// The loss of c from here on is another outage, with a goroutine of its own.
+	// If c is lost from here on, that is another outage with its own goroutine.
 	if o.mustSubscribe(c) {
 		if err := o.subscribe(o.ctx, c); err != nil {
-			o.unsubscribed(c, err)
+			o.subscribeFailed(c, err)
 			return
 		}
 	}
@@ -339,7 +348,7 @@ func (o *outage) run() {
 	}
 }
 
-// fail ends the link, over this side's own reason if it has one.
+// fail ends the link because of err, or because of stop's error if it was called.
 func (o *outage) fail(err error) {
 	o.events.Lock()
 	defer o.events.Unlock()
@@ -351,19 +360,19 @@ func (o *outage) fail(err error) {
 	o.end(err)
 }
 
-// unsubscribed: a refused subscription ends the link, everything else is a
-// connection that did not work.
-func (o *outage) unsubscribed(c *Client, err error) {
+// subscribeFailed ends the link if a subscription was refused. Any other error ends
+// only the connection c.
+func (o *outage) subscribeFailed(c *Client, err error) {
 	var refused *SubscribeError
 	var limit *LimitError
 	if errors.As(err, &refused) || errors.As(err, &limit) {
 		o.stop(err)
 		return
 	}
-	_ = c.conn.CloseWith(fmt.Errorf("subscribe again: %w", err))
+	_ = c.conn.CloseWith(fmt.Errorf("resubscribe: %w", err))
 }
 
-// retry connects, or returns the error that ends the link.
+// retry tries to connect until it succeeds. Its error ends the link.
 func (o *outage) retry() (*Client, error) {
 	if err := o.follow(o.cause); err != nil {
 		return nil, err
@@ -385,20 +394,21 @@ func (o *outage) retry() (*Client, error) {
 			return c, nil
 		}
 		last = err
-		if err := o.judge(err); err != nil {
+		if err := o.checkRetry(err); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// judge returns err when another attempt is of no use.
-func (o *outage) judge(err error) error {
+// checkRetry returns nil if another attempt may succeed after one failed with err.
+// Otherwise it returns the error that ends the link.
+func (o *outage) checkRetry(err error) error {
 	var refused *RefusedError
 	var limit *LimitError
 	switch {
 	case errors.As(err, &limit):
 		return err
-	case !errors.As(err, &refused), refused.MayPass():
+	case !errors.As(err, &refused), refused.Temporary():
 		return nil
 	}
 	if refused.ServerReference != "" && o.cfg.Refer != nil {
@@ -407,14 +417,15 @@ func (o *outage) judge(err error) error {
 	return err
 }
 
-// follow goes where err refers to, if it does. [MQTT5 4.11]
+// follow makes the next attempts go to the server that err refers to, if it refers
+// to one. [MQTT5 4.11]
 func (o *outage) follow(err error) error {
 	ref := serverReference(err)
 	if ref == "" || o.cfg.Refer == nil {
 		return nil
 	}
 	if o.references++; o.references > maxReferences {
-		return fmt.Errorf("referred from server to server %d times: %w", maxReferences, err)
+		return fmt.Errorf("more than %d server references in a row: %w", maxReferences, err)
 	}
 	dial, e := o.cfg.Refer(ref)
 	if e != nil {
@@ -436,7 +447,7 @@ func serverReference(err error) string {
 	return ""
 }
 
-// wait reports whether d has passed before ctx ended.
+// wait waits for d and reports whether it has passed before ctx ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

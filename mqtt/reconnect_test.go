@@ -227,7 +227,7 @@ func TestLinkEnds(t *testing.T) {
 		"busy, then bad": {[]func(*mqtttest.Peer){closes, refuse("20 03 00 89 00"), refuse("20 03 00 88 00"), refuse("20 03 00 8a 00"), hold}, 4, "Banned (0x8A)"},
 		"moved":          {[]func(*mqtttest.Peer){closes, refuse("20 08 00 9d 05 1c 0002 6832"), hold}, 2, `it refers to "h2"`},
 		"use another":    {[]func(*mqtttest.Peer){kick("e0 07 9c 05 1c 0002 6832"), hold}, 1, `Use another server (0x9C), it refers to "h2"`},
-		"nobody":         {[]func(*mqtttest.Peer){closes}, 0, "not connected again within 20s"},
+		"unreachable":    {[]func(*mqtttest.Peer){closes}, 0, "could not reconnect within 20s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -245,9 +245,9 @@ func TestLinkEnds(t *testing.T) {
 					t.Errorf("ended by %v, the handler knows %v", l.Err(), j.err)
 				}
 				var gaveUp *GaveUpError
-				if errors.As(l.Err(), &gaveUp) != (name == "nobody") {
+				if errors.As(l.Err(), &gaveUp) != (name == "unreachable") {
 					t.Errorf("gave up: %+v", gaveUp)
-				} else if gaveUp != nil && EndOf(l.Err()) != "not connected again within 20s: connection refused" {
+				} else if gaveUp != nil && EndOf(l.Err()) != "could not reconnect within 20s: connection refused" {
 					t.Errorf("class %q of %v", EndOf(l.Err()), l.Err())
 				}
 				if tt.dials > 0 && len(s.dials) != tt.dials {
@@ -287,7 +287,7 @@ func TestLinkRefer(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-l.Done()
-		if want := []string{"h2", "h3", "h2", "h2", "h2", "h2"}; !slices.Equal(refs, want) || !strings.Contains(l.Err().Error(), "5 times") {
+		if want := []string{"h2", "h3", "h2", "h2", "h2", "h2"}; !slices.Equal(refs, want) || !strings.Contains(l.Err().Error(), "5 server references") {
 			t.Errorf("referred to %q, ended by %v", refs, l.Err())
 		}
 		if len(near.dials) != 1 || len(far.dials) != 6 {

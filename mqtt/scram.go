@@ -14,72 +14,71 @@ import (
 	"sync"
 )
 
-// Bounds of the iteration count that a broker may ask for: RFC 7677 section 4
-// wants 4,096 at least. Deriving a key cannot be interrupted: a million takes a
-// quarter of a second, and is more than password stores ask for.
+// Bounds of the iteration count that a broker may ask for. RFC 7677 section 4
+// requires at least 4,096. The maximum is more than password stores use; deriving a
+// key, which cannot be interrupted, then takes a quarter of a second.
 const (
 	minIterations = 4096
 	maxIterations = 1_000_000
 )
 
-// A SCRAM is the client side of SCRAM-SHA-256 without channel binding: an
-// [Authenticator] of RFC 5802 and RFC 7677. It serves one connection.
+// A SCRAM is the client side of SCRAM-SHA-256 without channel binding, RFC 5802 and
+// RFC 7677: an [Authenticator] for one connection.
 type SCRAM struct {
-	// Keys, if there, keeps what is derived for others with the same password.
+	// Keys caches derived keys for all SCRAMs that share it; nil caches none.
 	Keys *SCRAMKeys
 
 	user, password string
 	nonce          func() string
-	bare           string // the first message without its header
-	ours           string // nonce
-	signature      []byte // awaited from the broker
+	bare           string // the client-first-message without its header
+	ours           string // this client's nonce
+	signature      []byte // expected from the broker
 	done           bool   // the broker has proved that it knows the password
 	keys           scramKeys
 }
 
-// keysOf is a hash of a password, a salt and an iteration count.
-type keysOf [sha256.Size]byte
+// keyID identifies keys: a hash of password, salt and iteration count.
+type keyID [sha256.Size]byte
 
-// scramKeys are what a password comes to with one salt and iteration count, kept
-// for the next exchange: deriving them is meant to be slow. [RFC 5802 section 3]
+// scramKeys are the keys derived from a password, a salt and an iteration count.
+// Deriving them is slow by design. [RFC 5802 section 3]
 type scramKeys struct {
-	of             keysOf
+	id             keyID
 	client, server []byte
 }
 
-// SCRAMKeys keeps the keys of many [SCRAM]s: a key is derived once, however many
-// of them have the same password and are given the same salt and iteration
-// count. The zero value is ready; it may be used from many goroutines.
+// SCRAMKeys is a cache of derived keys for many [SCRAM]s: those with the same
+// password, salt and iteration count derive their keys once. The zero value is
+// ready to use, from any number of goroutines.
 type SCRAMKeys struct {
-	mu   sync.Mutex
-	kept map[keysOf]func() (scramKeys, error)
+	mu    sync.Mutex
+	cache map[keyID]func() (scramKeys, error)
 }
 
-// maxKept bounds the keys that are kept: a broker may think of another salt each
-// time.
-const maxKept = 100_000
+// maxCached bounds the cache, because a broker may send a new salt each time.
+const maxCached = 100_000
 
-// get returns the keys of of, from derive for the first who asks.
-func (k *SCRAMKeys) get(of keysOf, derive func() (scramKeys, error)) (scramKeys, error) {
+// get returns the keys with that id. It calls derive if they are not in the cache.
+func (k *SCRAMKeys) get(id keyID, derive func() (scramKeys, error)) (scramKeys, error) {
 	if k == nil {
 		return derive()
 	}
 	k.mu.Lock()
-	known := k.kept[of]
-	if known == nil {
-		if k.kept == nil || len(k.kept) >= maxKept {
-			k.kept = make(map[keysOf]func() (scramKeys, error))
+	keys := k.cache[id]
+	if keys == nil {
+		if k.cache == nil || len(k.cache) >= maxCached {
+			k.cache = make(map[keyID]func() (scramKeys, error))
 		}
-		known = sync.OnceValues(derive)
-		k.kept[of] = known
+		keys = sync.OnceValues(derive)
+		k.cache[id] = keys
 	}
 	k.mu.Unlock()
-	return known()
+	return keys()
 }
 
-// NewSCRAM returns the authenticator for a user. User name and password are of
-// printable ASCII characters, one at least, which need no preparation by RFC
-// 4013; the error names neither.
+// NewSCRAM returns the authenticator for a user. Both user name and password must
+// be printable ASCII and not empty, so that they need no preparation by RFC 4013.
+// The error contains neither.
 func NewSCRAM(user, password string) (*SCRAM, error) {
 	for _, s := range []string{user, password} {
 		if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -100,8 +99,8 @@ func (s *SCRAM) Start() ([]byte, error) {
 	return []byte("n,," + s.bare), nil
 }
 
-// Continue answers the server-first-message with the client-final-message, and
-// a server-final-message with nothing.
+// Continue returns the client-final-message as the answer to the
+// server-first-message, and nil as the answer to the server-final-message.
 func (s *SCRAM) Continue(data []byte) ([]byte, error) {
 	if s.signature != nil {
 		return nil, s.Finish(data)
@@ -122,31 +121,32 @@ func (s *SCRAM) Continue(data []byte) ([]byte, error) {
 	return []byte(final + ",p=" + base64.StdEncoding.EncodeToString(proof)), nil
 }
 
-// derive makes the keys, unless they are there.
+// derive sets the keys, unless those of the last exchange fit.
 func (s *SCRAM) derive(salt []byte, iterations int) (err error) {
-	of := keysOf(sha256.Sum256(fmt.Appendf(nil, "%q %q %d", s.password, salt, iterations)))
-	if s.keys.client != nil && s.keys.of == of {
+	id := keyID(sha256.Sum256(fmt.Appendf(nil, "%q %q %d", s.password, salt, iterations)))
+	if s.keys.client != nil && s.keys.id == id {
 		return nil
 	}
-	s.keys, err = s.Keys.get(of, func() (scramKeys, error) {
+	s.keys, err = s.Keys.get(id, func() (scramKeys, error) {
 		salted, err := pbkdf2.Key(sha256.New, s.password, salt, iterations, sha256.Size)
 		if err != nil {
 			return scramKeys{}, fmt.Errorf("derive the key: %w", err)
 		}
-		return scramKeys{of, sign(salted, "Client Key"), sign(salted, "Server Key")}, nil
+		return scramKeys{id, sign(salted, "Client Key"), sign(salted, "Server Key")}, nil
 	})
 	return err
 }
 
-// Finish checks the server-final-message: that the broker knows the password too.
+// Finish checks the server-final-message, which proves that the broker knows the
+// password too.
 func (s *SCRAM) Finish(data []byte) error {
 	if s.done && len(data) == 0 {
 		return nil
 	}
 	if len(data) == 0 {
-		return errors.New("the broker accepts without proving that it knows the password")
+		return errors.New("the broker accepted without proving that it knows the password")
 	}
-	if err := refusal(string(data)); err != nil {
+	if err := serverError(string(data)); err != nil {
 		return err
 	}
 	v, ok := strings.CutPrefix(string(data), "v=")
@@ -161,18 +161,18 @@ func (s *SCRAM) Finish(data []byte) error {
 	return nil
 }
 
-// refusal is the server-error-value that a broker sends in the place of a
-// message, or nil. [RFC 5802 section 7]
-func refusal(message string) error {
+// serverError returns the server-error that a broker may send instead of a message,
+// or nil. [RFC 5802 section 7]
+func serverError(message string) error {
 	if value, ok := strings.CutPrefix(message, "e="); ok {
-		return fmt.Errorf("the broker refuses: %.40q", value)
+		return fmt.Errorf("the broker reports the error %.40q", value)
 	}
 	return nil
 }
 
 // parseFirst reads "r=NONCE,s=SALT,i=COUNT".
 func (s *SCRAM) parseFirst(first string) (nonce string, salt []byte, iterations int, err error) {
-	if err := refusal(first); err != nil {
+	if err := serverError(first); err != nil {
 		return "", nil, 0, err
 	}
 	fields := strings.SplitN(first, ",", 4)

@@ -11,77 +11,77 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// ErrSessionInUse: a [Session] belongs to one connection at a time.
+// ErrSessionInUse means that another connection uses the [Session].
 var ErrSessionInUse = errors.New("session: another connection of this process still uses it; close that one first")
 
-// ErrSessionPresent: the broker has a session of the client identifier, and this
-// client has not. [MQTT-3.2.2-4] It is the cause of a [ProtocolError].
+// ErrSessionPresent means that the broker has a session for the client identifier
+// but this client has none. [MQTT-3.2.2-4] It is the cause of a [ProtocolError].
 var ErrSessionPresent = errors.New("session present, but this client has none; connect once with a clean start")
 
-// A Session is the state that outlives a connection: the QoS 1 and 2 messages
-// on their way to the broker, with their bytes, and the ids of inbound QoS 2
-// messages. [MQTT5 4.1] Topic aliases and unanswered SUBSCRIBEs are not part of
-// it. Make one with [NewSession], give it to [Connect] in [Config.Session], and
-// give the same one to the next Connect once the first connection is done.
+// A Session is the client's part of an MQTT session, which outlives a connection:
+// the unacknowledged QoS 1 and 2 messages, with their bytes, and the ids of inbound
+// QoS 2 messages. [MQTT5 4.1] Topic aliases and unanswered SUBSCRIBEs are not part
+// of it. Make one with [NewSession], pass it to [Connect] in [Config.Session], and
+// after that connection has ended pass it to the next Connect.
 type Session struct {
-	mu   sync.Mutex // taken before the lock of conn.Begin
-	busy bool       // a connection has it, or is being made with it
-	user *Client    // has win and in2 in fields of its own
-	win  window
-	in2  idSet
+	mu     sync.Mutex // lock it before that of conn.Begin
+	inUse  bool       // a connection has acquired it
+	client *Client    // if set, its win and inbound2 are used, not win and in2
+	win    window
+	in2    idSet
 
-	// The user's, under the lock of its conn.Begin.
-	stands bool   // the broker has had the session once
-	kept   []kept // by slot of the window
-	order  uint64 // of the last packet
-	// plain holds, for a template with a topic alias, the one to resend with.
+	// Guarded by the lock of the client's conn.Begin.
+	established bool   // the broker has had the session
+	kept        []kept // by slot of the window
+	order       uint64 // of the last packet
+	// plain maps a template with a topic alias to the one to resend with.
 	plain map[*packet.Template]*packet.Template
 }
 
-// kept is what a packet id in flight is resent as.
+// kept is the packet to resend for a packet id in flight.
 type kept struct {
 	id     uint16
-	order  uint64 // when the PUBLISH, or the PUBREL in its place, was first sent
+	order  uint64 // in which the PUBLISH, or the PUBREL that replaces it, was first sent
 	packet []byte
 }
 
-// NewSession returns a Session without any state.
+// NewSession returns an empty Session.
 func NewSession() *Session { return new(Session) }
 
-// AdoptSession returns the Session of a client that an earlier process was, and
-// that left nothing in flight of its own: the broker may have its subscriptions
-// and what is queued for them.
-func AdoptSession() *Session { return &Session{stands: true} }
+// AdoptSession returns the Session of a client whose process has ended without
+// messages in flight. The broker may still have its subscriptions, and messages
+// queued for them.
+func AdoptSession() *Session { return &Session{established: true} }
 
-// InFlight is how many QoS 1 and 2 messages are without their last
+// InFlight returns the number of QoS 1 and 2 messages without their last
 // acknowledgement.
 func (s *Session) InFlight() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.user == nil {
+	if s.client == nil {
 		return s.win.used
 	}
-	out := s.user.conn.Begin()
-	n := s.user.win.used
-	s.user.conn.End(out)
+	out := s.client.conn.Begin()
+	n := s.client.win.used
+	s.client.conn.End(out)
 	return n
 }
 
-// Resumed is what a connection has made of its [Session].
+// Resumed says what became of a [Session] when a connection began.
 type Resumed struct {
-	// Present: the broker had the session too.
+	// Present is true if the broker had the session too.
 	Present bool
-	// Resent is how many messages in flight go again, as PUBLISH or as PUBREL,
-	// under their packet ids.
+	// Resent is the number of messages in flight that are resent, as PUBLISH or as
+	// PUBREL, with their packet ids.
 	Resent int
-	// Dropped are the stamps, in order, of messages in flight that have ended
-	// without an acknowledgement because the broker no longer had the session,
-	// or because of a clean start. They may be published again as new ones.
+	// Dropped are the stamps, in order, of messages in flight that will not be
+	// acknowledged, because the broker no longer had the session or because of a
+	// clean start. The caller may publish them again as new messages.
 	Dropped []int64
 }
 
 // Resumed returns what became of [Config.Session] when this connection began.
-// Without one it only says what the broker had.
+// Without a Session only Present is set.
 func (c *Client) Resumed() Resumed {
 	if c.session == nil {
 		return Resumed{Present: c.connack.SessionPresent}
@@ -89,61 +89,61 @@ func (c *Client) Resumed() Resumed {
 	return c.session.resumed
 }
 
-// attachment is a Session and what this connection does with it. But for
-// resumed it is under the lock of conn.Begin.
+// attachment is a Session with what its current connection needs. All fields but
+// resumed are guarded by the lock of conn.Begin.
 type attachment struct {
 	*Session
 	resumed Resumed
-	pending []uint16 // yet to be sent again
+	pending []uint16 // packet ids still to be resent
 	carried int      // inbound QoS 2 messages of earlier connections
 }
 
-// acquire reserves the session for a connection that is being made.
+// acquire reserves the session for a new connection.
 func (s *Session) acquire() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy {
+	if s.inUse {
 		return ErrSessionInUse
 	}
-	s.busy = true
+	s.inUse = true
 	return nil
 }
 
 func (s *Session) release() {
 	s.mu.Lock()
-	s.busy, s.user = false, nil
+	s.inUse, s.client = false, nil
 	s.mu.Unlock()
 }
 
-// resume takes the session over after CONNACK and sends what goes again.
+// resume attaches the session after CONNACK and begins to resend.
 func (c *Client) resume() error {
 	a := c.session
 	// [MQTT-3.2.2-4] 3.1.1 has no such rule, and 3.1 no Session Present.
-	if c.cfg.Version == packet.V5 && c.connack.SessionPresent && (a == nil || !a.stands) {
-		return c.sayGoodbye(&ProtocolError{packet.ReasonProtocolError, ErrSessionPresent})
+	if c.cfg.Version == packet.V5 && c.connack.SessionPresent && (a == nil || !a.established) {
+		return c.fail(&ProtocolError{packet.ReasonProtocolError, ErrSessionPresent})
 	}
 	if a == nil {
 		return nil
 	}
 	a.resumed.Present = c.connack.SessionPresent
 	if c.cfg.Version == packet.V31 {
-		// CONNACK of 3.1 does not tell: it is there unless a clean start was asked.
-		a.resumed.Present = a.stands && !c.cfg.CleanStart
+		// CONNACK of 3.1 does not say: assume that a broker keeps its sessions.
+		a.resumed.Present = a.established && !c.cfg.CleanStart
 	}
-	if err := c.mayResend(); err != nil {
+	if err := c.checkResend(); err != nil {
 		return err
 	}
 	c.attach()
-	_ = c.conn.Flush() // the reader learns of an error, and gives the state back
+	_ = c.conn.Flush() // on error the reader ends and detaches the session
 	return nil
 }
 
-// mayResend holds what is in flight to the limits of this CONNACK, which need not
-// be those of the one before: a [*LimitError] leaves it with the session.
-func (c *Client) mayResend() error {
+// checkResend enforces the limits of this CONNACK, which may differ from those of
+// the last, on the messages in flight. After a [*LimitError] the session keeps them.
+func (c *Client) checkResend() error {
 	a := c.session
 	if !a.resumed.Present {
-		return nil // nothing goes again
+		return nil // nothing is resent
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,13 +157,13 @@ func (c *Client) mayResend() error {
 			err = c.checkSize(len(p))
 		}
 		if err != nil {
-			return fmt.Errorf("send message %d of the session again: %w", id, err)
+			return fmt.Errorf("resend message %d of the session: %w", id, err)
 		}
 	}
 	return nil
 }
 
-// attach moves the state into c and appends what goes again.
+// attach moves the session's state into c and begins to resend.
 func (c *Client) attach() {
 	a := c.session
 	a.mu.Lock()
@@ -173,7 +173,7 @@ func (c *Client) attach() {
 	if !a.resumed.Present {
 		a.resumed.Dropped = a.discard()
 	}
-	a.user, a.stands = c, true
+	a.client, a.established = c, true
 	limit := c.win.limit
 	c.win, c.inbound2 = a.win, a.in2
 	c.win.limit, a.carried = limit, c.inbound2.n
@@ -182,8 +182,8 @@ func (c *Client) attach() {
 	c.conn.End(c.resend(out))
 }
 
-// carriedOver is how many inbound QoS 2 messages come from earlier connections.
-// The broker's send quota of this one need not count them. [MQTT5 4.9]
+// carriedOver returns the number of inbound QoS 2 messages of earlier connections.
+// The broker's send quota for this connection need not count them. [MQTT5 4.9]
 func (c *Client) carriedOver() int {
 	if c.session == nil {
 		return 0
@@ -191,8 +191,8 @@ func (c *Client) carriedOver() int {
 	return c.session.carried
 }
 
-// detach gives the state back when the connection has ended. From then on
-// nothing more is taken for sending.
+// detach returns the state to the session when the connection has ended, and stops
+// all further appends.
 func (c *Client) detach() {
 	a := c.session
 	if a != nil {
@@ -202,16 +202,16 @@ func (c *Client) detach() {
 	out := c.conn.Begin()
 	c.closing = true
 	if a != nil {
-		// A SUBSCRIBE without an answer is not part of the session.
+		// An unanswered SUBSCRIBE is not part of the session.
 		c.win.dropControl()
 		// [MQTT-3.1.2-23]
 		a.win, a.in2, a.plain = c.win, c.inbound2, nil
-		a.busy, a.user = false, nil
+		a.inUse, a.client = false, nil
 	}
 	c.conn.End(out)
 }
 
-// discard forgets everything and returns the stamps of what was in flight.
+// discard empties the session and returns the stamps of the messages in flight.
 func (s *Session) discard() []int64 {
 	var stamps []int64
 	for _, id := range s.inFlight(&s.win) {
@@ -221,8 +221,8 @@ func (s *Session) discard() []int64 {
 	return stamps
 }
 
-// inFlight returns the ids of w in the order in which their PUBLISH or PUBREL
-// was first sent.
+// inFlight returns the ids of w's messages in the order in which their PUBLISH or
+// PUBREL was first sent.
 func (s *Session) inFlight(w *window) []uint16 {
 	s.fit(len(w.ids.Slots()))
 	var ids []uint16
@@ -236,10 +236,10 @@ func (s *Session) inFlight(w *window) []uint16 {
 	return ids
 }
 
-// at returns the slot of an id.
+// at returns the place of an id in kept.
 func (s *Session) at(id uint16) *kept { return &s.kept[int(id)&(len(s.kept)-1)] }
 
-// fit gives every slot of the window its place.
+// fit grows kept to the number of slots of the window.
 func (s *Session) fit(slots int) {
 	if slots <= len(s.kept) {
 		return
@@ -253,7 +253,7 @@ func (s *Session) fit(slots int) {
 	}
 }
 
-// keep remembers copies of t that have just been appended: packets holds
+// keep stores the copies of t that have just been appended. packets holds these and
 // nothing else. The lock of c.conn.Begin is held.
 func (c *Client) keep(t *packet.Template, packets []byte) {
 	s := c.session
@@ -268,13 +268,13 @@ func (c *Client) keep(t *packet.Template, packets []byte) {
 			k.packet = append(k.packet[:0], p...)
 			continue
 		}
-		// [MQTT-3.3.2-7] An alias means nothing on the next connection.
+		// [MQTT-3.3.2-7] An alias does not outlive its connection: keep the topic.
 		k.packet = plain.Append(k.packet[:0], k.id)
 		copy(k.packet[plain.PayloadOffset():], p[t.PayloadOffset():])
 	}
 }
 
-// resendAs makes the copies of templates with a topic alias go again without it.
+// resendAs makes copies of the aliased templates be resent as copies of plain.
 func (c *Client) resendAs(plain *packet.Template, aliased ...*packet.Template) {
 	out := c.conn.Begin()
 	if c.session.plain == nil {
@@ -286,7 +286,8 @@ func (c *Client) resendAs(plain *packet.Template, aliased ...*packet.Template) {
 	c.conn.End(out)
 }
 
-// released notes that id goes on as PUBREL. The lock of c.conn.Begin is held.
+// released records that PUBREL has replaced the PUBLISH of id. The lock of
+// c.conn.Begin is held.
 func (s *Session) released(id uint16) {
 	s.order++
 	s.at(id).order = s.order
@@ -303,19 +304,20 @@ func publishID(p []byte) uint16 {
 	return binary.BigEndian.Uint16(p[n:])
 }
 
-// resend appends what waits to go again, as far as the send quota and the out
-// buffer allow. Until all of it has gone, more is in flight than the window
-// holds, so that nothing new overtakes it. The lock of c.conn.Begin is held.
+// resend appends pending packets, as far as the send quota and the out buffer
+// allow. Pending packets count as in flight, so that the window is full until the
+// last of them is resent: no new message overtakes them. The lock of c.conn.Begin
+// is held.
 //
-// [MQTT-4.4.0-1] It begins in Connect: that, and nothing else, makes a client resend.
-// [MQTT-2.3.1-3] of 3.1.1: with the ids they had.
+// [MQTT-4.4.0-1] Only Connect begins to resend.
+// [MQTT-2.3.1-3] of 3.1.1: resent packets keep their ids.
 func (c *Client) resend(out []byte) []byte {
 	a := c.session
 	a.pending = slices.DeleteFunc(a.pending, func(id uint16) bool { return c.win.find(id) == nil })
 	for len(a.pending) > 0 && c.win.used-len(a.pending) < c.win.limit && c.conn.Room(out) > 0 {
 		id := a.pending[0]
 		a.pending = a.pending[1:]
-		// [MQTT-4.3.3-6] After PUBREC the PUBREL goes again, never the PUBLISH.
+		// [MQTT-4.3.3-6] After PUBREC the PUBREL is resent, never the PUBLISH.
 		if c.win.find(id).State == idRelease {
 			out = packet.AppendAck(out, packet.PUBREL, id)
 			continue
@@ -330,7 +332,7 @@ func (c *Client) resend(out []byte) []byte {
 
 const flagDup = 0x08
 
-// room goes on with resending before the handler may publish.
+// room resends pending packets before it lets the handler publish.
 func (c *Client) room() {
 	out := c.conn.Begin()
 	resending := len(c.session.pending) > 0 && !c.closing
@@ -339,7 +341,7 @@ func (c *Client) room() {
 	}
 	c.conn.End(out)
 	if resending {
-		_ = c.conn.Flush() // the reader learns of an error
+		_ = c.conn.Flush() // on error the reader ends
 	}
 	c.handler.Room()
 }

@@ -354,7 +354,7 @@ func TestSessionIDs(t *testing.T) {
 		t.Errorf("%d ids taken, %d in flight, want 1 and 1", c.win.ids.Used(), cfg.Session.InFlight())
 	}
 	for id := uint16(0); id != 65534; {
-		id = c.win.take(idPublish1, 0)
+		id = c.win.reserve(idPublish1, 0)
 		c.win.free(c.win.find(id))
 	}
 	publish(t, c, 1, 2, 0)

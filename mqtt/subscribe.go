@@ -9,21 +9,23 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// ErrNoPacketID: all 65,535 packet ids are in use.
+// ErrNoPacketID means that all 65,535 packet ids are in use.
 var ErrNoPacketID = errors.New("no packet id is free")
 
-// A SubscribeError is a SUBACK that refuses a filter.
+// A SubscribeError is a SUBACK with an error code for a filter.
 type SubscribeError struct {
 	Filter string
 	Code   packet.ReasonCode
 }
 
+// Error names the filter and the code.
 func (e *SubscribeError) Error() string {
 	return fmt.Sprintf("subscription %q refused: %s (0x%02X)", e.Filter, e.Code, byte(e.Code))
 }
 
-// Subscribe sends SUBSCRIBE and waits for SUBACK. It returns one code per
-// filter, and a [*SubscribeError] for the first that was refused.
+// Subscribe sends SUBSCRIBE and waits for SUBACK. It returns one code per filter,
+// in the order of subs. If a filter was refused, the error is a [*SubscribeError]
+// for the first one; the codes are still returned.
 func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, props packet.Properties) ([]packet.ReasonCode, error) {
 	limits := &c.connack.Properties
 	if a := limits.SubIDAvailable; a != nil && *a == 0 && len(props.SubscriptionIDs) > 0 {
@@ -44,7 +46,7 @@ func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, prop
 	if err != nil {
 		return nil, err
 	}
-	// [MQTT-3.9.3-1] One code per filter, in their order.
+	// [MQTT-3.9.3-1] One code per filter, in the same order.
 	if len(codes) != len(subs) {
 		return codes, c.wrongCount(packet.SUBACK, len(codes), len(subs))
 	}
@@ -57,7 +59,8 @@ func (c *Client) Subscribe(ctx context.Context, subs []packet.Subscription, prop
 }
 
 // Unsubscribe sends UNSUBSCRIBE and waits for UNSUBACK. It returns one code per
-// filter; none in MQTT 3, nor from a broker that sends none.
+// filter, in the order of filters. In MQTT 3 UNSUBACK has no codes; some MQTT 5
+// brokers send none either.
 func (c *Client) Unsubscribe(ctx context.Context, filters []string) ([]packet.ReasonCode, error) {
 	codes, err := c.request(ctx, packet.UNSUBACK, func(dst []byte, id uint16) ([]byte, error) {
 		p := packet.Unsubscribe{PacketID: id, Filters: filters}
@@ -66,21 +69,22 @@ func (c *Client) Unsubscribe(ctx context.Context, filters []string) ([]packet.Re
 	if err != nil {
 		return nil, err
 	}
-	// [MQTT-3.11.3-1] One code per filter, in their order: any other number says
-	// nothing of any of them. Section 3.11.3 does not call none at all an error.
+	// [MQTT-3.11.3-1] One code per filter, in the same order. With another number it
+	// is unknown which code is for which filter. Section 3.11.3 does not call an
+	// UNSUBACK without codes an error.
 	if len(codes) != 0 && len(codes) != len(filters) {
 		return codes, c.wrongCount(packet.UNSUBACK, len(codes), len(filters))
 	}
 	return codes, nil
 }
 
-// wrongCount ends the connection over an answer that does not fit its request.
+// wrongCount ends the connection because an answer has the wrong number of codes.
 func (c *Client) wrongCount(t packet.Type, codes, filters int) error {
-	return c.sayGoodbye(protocolErrorf(packet.ReasonProtocolError, "%s with %d codes for %d filters", t, codes, filters))
+	return c.fail(protocolErrorf(packet.ReasonProtocolError, "%s with %d codes for %d filters", t, codes, filters))
 }
 
-// request sends a packet with an id of its own and waits for the answer, a
-// packet of type want. The send quota does not delay it. [MQTT-3.3.4-8, MQTT-4.9.0-3]
+// request sends a packet with a new id and waits for the answer, a packet of type
+// want. The send quota does not delay it. [MQTT-3.3.4-8, MQTT-4.9.0-3]
 func (c *Client) request(ctx context.Context, want packet.Type, encode func(dst []byte, id uint16) ([]byte, error)) ([]packet.ReasonCode, error) {
 	ch, err := c.sendRequest(want, encode)
 	if err != nil {
@@ -98,7 +102,7 @@ func (c *Client) sendRequest(want packet.Type, encode func(dst []byte, id uint16
 		c.conn.End(out)
 		return nil, ErrClosed
 	}
-	id := c.win.take(idControl, int64(want)) // nobody stamps a request
+	id := c.win.reserve(idControl, int64(want)) // the stamp holds the expected type
 	if id == 0 {
 		c.conn.End(out)
 		return nil, ErrNoPacketID
@@ -126,7 +130,7 @@ func (c *Client) onSuback(f packet.Frame) error {
 		return err
 	}
 	if c.cfg.Version == packet.V31 {
-		// Only the two bits of the QoS mean something in 3.1: it knows no failure.
+		// SUBACK of 3.1 has no error code: only the two bits of the QoS count.
 		// [MQTT 3.1 section 3.9]
 		for i := range p.Codes {
 			p.Codes[i] &= 3
@@ -148,8 +152,9 @@ func (c *Client) onUnsuback(f packet.Frame) error {
 	return nil
 }
 
-// answer ends a request. [MQTT-2.2.1-6], [MQTT-2.3.1-7] of 3.1.1: the answer
-// carries the request's id, and an UNSUBACK is none to SUBSCRIBE.
+// answer passes codes to the request with that id. [MQTT-2.2.1-6], [MQTT-2.3.1-7] of
+// 3.1.1: the answer has the request's id and fits its type: an UNSUBACK does not
+// answer a SUBSCRIBE.
 func (c *Client) answer(t packet.Type, id uint16, codes []packet.ReasonCode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,7 +2,7 @@ package mqtt
 
 import "github.com/mqttload/mqttload/internal/wire"
 
-// States of a packet id that this side has in use.
+// States of a packet id that this side uses.
 const (
 	idFree     = iota
 	idPublish1 // QoS 1 PUBLISH sent, PUBACK awaited
@@ -11,12 +11,12 @@ const (
 	idControl  // SUBSCRIBE or UNSUBSCRIBE sent, its acknowledgement awaited
 )
 
-// slot is a packet id in use and the stamp of its message.
+// slot is a packet id in use; its value is the stamp of the message.
 type slot = wire.Slot[int64]
 
-// window is the set of packet ids in use and the send quota.
+// window holds the packet ids in use and enforces the send quota.
 type window struct {
-	limit int // most PUBLISH packets in flight: min(asked, Receive Maximum)
+	limit int // of PUBLISH packets in flight: see Client.Window
 	used  int // PUBLISH packets in flight
 	ids   wire.IDs[int64]
 }
@@ -24,8 +24,8 @@ type window struct {
 // full reports whether the send quota is used up. [MQTT-4.9.0-2]
 func (w *window) full() bool { return w.used >= w.limit }
 
-// take reserves the next free id; 0 means that all are in use.
-func (w *window) take(state uint8, stamp int64) uint16 {
+// reserve returns the next free id, or 0 if all are in use.
+func (w *window) reserve(state uint8, stamp int64) uint16 {
 	at := w.ids.Take(state)
 	if at == nil {
 		return 0
@@ -40,7 +40,7 @@ func (w *window) take(state uint8, stamp int64) uint16 {
 // find returns the slot of an id in use, or nil.
 func (w *window) find(id uint16) *slot { return w.ids.Find(id) }
 
-// free ends the use of an id.
+// free makes an id available again.
 func (w *window) free(at *slot) {
 	if at.State != idControl {
 		w.used--
@@ -48,7 +48,7 @@ func (w *window) free(at *slot) {
 	w.ids.Free(at)
 }
 
-// dropControl ends the use of all ids of requests.
+// dropControl frees all ids of SUBSCRIBE and UNSUBSCRIBE packets.
 func (w *window) dropControl() {
 	slots := w.ids.Slots()
 	for i := range slots {
@@ -58,8 +58,8 @@ func (w *window) dropControl() {
 	}
 }
 
-// idSet is a set of packet ids: those of inbound QoS 2 messages between
-// PUBLISH and PUBREL. Its 8 KiB are there only once an id has been added.
+// idSet is a set of packet ids: those of inbound QoS 2 messages between PUBLISH
+// and PUBREL. Its 8 KiB are allocated when the first id is added.
 type idSet struct {
 	bits *[1 << 16 / 64]uint64
 	n    int
@@ -79,7 +79,7 @@ func (s *idSet) add(id uint16) bool {
 	return true
 }
 
-// remove reports whether id was there.
+// remove reports whether id was in the set.
 func (s *idSet) remove(id uint16) bool {
 	if s.bits == nil {
 		return false

@@ -5,8 +5,8 @@ import "testing"
 // TestWindowQuota: a request takes an identifier and no place in the window.
 func TestWindowQuota(t *testing.T) {
 	w := window{limit: 2}
-	w.take(idControl, 0)
-	first, second := w.take(idPublish1, 7), w.take(idPublish2, 8)
+	w.reserve(idControl, 0)
+	first, second := w.reserve(idPublish1, 7), w.reserve(idPublish2, 8)
 	if !w.full() || w.ids.Used() != 3 || w.find(first).Value != 7 {
 		t.Errorf("full %v, %d ids used", w.full(), w.ids.Used())
 	}

@@ -99,7 +99,7 @@ func dialHint(leg string, err error) string {
 func connectHint(err error) string {
 	var refused *mqtt.RefusedError
 	switch {
-	case errors.As(err, &refused) && refused.MayPass():
+	case errors.As(err, &refused) && refused.Temporary():
 		return "the broker is busy or limits connections: try again later"
 	case errors.As(err, &refused) && refused.ServerReference != "":
 		return "--follow-server-reference goes there, with user and password; or give that server as --url"
