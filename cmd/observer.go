@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"slices"
 
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/result"
@@ -52,7 +51,7 @@ func (o *observer) Iteration(c *scenarios.Case, it result.Iteration) { o.view.it
 // LaunchDone takes the case's result so far into the report and its files.
 func (o *observer) LaunchDone(index int, r *result.Case) {
 	o.done[index] = r
-	o.take(o.results())
+	o.report.Cases = o.results()
 	o.outs.save(o.report)
 	o.view.done(index, r)
 }
@@ -65,13 +64,4 @@ func (o *observer) results() []result.Case {
 		}
 	}
 	return list
-}
-
-// take puts the cases into the report, with what the analysers make of them.
-func (o *observer) take(cases []result.Case) {
-	o.report.Cases = make([]result.Case, len(cases))
-	for i, c := range cases {
-		c.Warnings = append(slices.Clone(c.Warnings), result.Analyze(c)...)
-		o.report.Cases[i] = c
-	}
 }

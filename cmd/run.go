@@ -312,6 +312,6 @@ func (r *run) measure(ctx context.Context, view *progress) outcome {
 	if r.live && errors.Is(err, errInterrupted) && bench.Unbounded(r.cases[0].Load) {
 		err = nil // it ended as it was meant to
 	}
-	obs.take(cases)
+	r.report.Cases = cases
 	return outcome{planned: r.cases, cases: r.report.Cases, err: err, strict: r.strict}
 }

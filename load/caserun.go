@@ -187,7 +187,7 @@ func (c *caseRun) add(it result.Iteration, d result.Delivery) {
 	}
 }
 
-// result is the case's result so far.
+// result is the case's result so far, with what the analysers make of it.
 func (c *caseRun) result() *result.Case {
 	r := &result.Case{
 		ID: c.spec.ID, Params: c.spec.Params,
@@ -235,6 +235,7 @@ func (c *caseRun) result() *result.Case {
 			Hint:    "the percentiles and Max are too low by them; a larger --inflight remembers more",
 		})
 	}
+	r.Warnings = append(r.Warnings, result.Analyze(*r)...)
 	return r
 }
 

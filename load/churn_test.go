@@ -133,7 +133,7 @@ func TestOffline(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := r.Delivery
-			if d.Sent != 9000 || d.Acked != 9000 || d.Delivered != 18_000 || d.Received != d.Delivered || d.Lost+d.Reordered+d.Foreign+d.Late != 0 || len(r.Errors) > 0 || len(r.Warnings) > 0 {
+			if d.Sent != 9000 || d.Acked != 9000 || d.Delivered != 18_000 || d.Received != d.Delivered || d.Lost+d.Reordered+d.Foreign+d.Late != 0 || len(r.Errors) > 0 || len(warnings(r)) > 0 {
 				t.Errorf("%s, QoS %d: %+v, %+v, %+v", v, qos, d, r.Errors, r.Warnings)
 			}
 			if e := r.Latency.EndToEnd; e.Count != 18_000 || e.MaxNS > maxElapsed(r)*1001/1000 || /* of three digits */ r.Clients.Lost != 0 {

@@ -125,7 +125,7 @@ func TestFixedDelay(t *testing.T) {
 				t.Fatalf("more than 20 sends in the 10 ms up to %s", at)
 			}
 		}
-		if len(r.Iterations) != messages/1000 || r.Bottleneck.Kind != "target met" || len(r.Warnings) != 0 || len(r.Timeline) < messages/1000 {
+		if len(r.Iterations) != messages/1000 || r.Bottleneck.Kind != "target met" || len(warnings(r)) != 0 || len(r.Timeline) < messages/1000 {
 			t.Errorf("%d iterations, bottleneck %+v, warnings %+v, %d ticks", len(r.Iterations), r.Bottleneck, r.Warnings, len(r.Timeline))
 		}
 	})
@@ -245,10 +245,10 @@ func TestClosedStall(t *testing.T) {
 		quantiles(t, e, map[float64]float64{99.98: 1, 99.99: 201, 100: 201})
 		near(t, "mean", e.MeanNS, (57_990*1e6+10*201e6)/58_000, 1e-3)
 		note := "closed loop: stalls are under-weighted: 10 of 58,000 latencies"
-		if !slices.ContainsFunc(result.Analyze(*r), func(w result.Warning) bool {
+		if !slices.ContainsFunc(r.Warnings, func(w result.Warning) bool {
 			return w.Code == result.CodeClosedLoopStall && strings.HasPrefix(w.Message, note)
 		}) {
-			t.Errorf("no %q in %+v", note, result.Analyze(*r))
+			t.Errorf("no %q in %+v", note, r.Warnings)
 		}
 	})
 }
@@ -293,7 +293,7 @@ func TestOverload(t *testing.T) {
 		if racing.Enabled {
 			share = "%), 5,901"
 		}
-		if r.RateKept() || r.Bottleneck.Kind != "broker" || len(r.Warnings) != 1 || r.Warnings[0].Code != "rate-not-kept" ||
+		if r.RateKept() || r.Bottleneck.Kind != "broker" || len(warnings(r)) != 1 || r.Warnings[0].Code != "rate-not-kept" ||
 			!strings.Contains(r.Warnings[0].Message, share+" messages") {
 			t.Errorf("bottleneck %+v, warnings %+v", r.Bottleneck, r.Warnings)
 		}

@@ -251,13 +251,11 @@ func (k *cell) add(r echoRun, launch int, start time.Time) {
 // results are the cases for the report: every echo before what it is the measure of.
 func (p *place) results() (list []result.Case) {
 	for _, e := range p.echoes {
+		e.result.Warnings = result.Analyze(e.result)
 		list = append(list, e.result)
 	}
 	for _, k := range p.cells {
 		list = append(list, k.result)
-	}
-	for i := range list {
-		list[i].Warnings = append(list[i].Warnings, result.Analyze(list[i])...)
 	}
 	return list
 }
