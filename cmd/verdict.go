@@ -209,7 +209,7 @@ func (o outcome) incomplete() bench.Faults {
 // unsentWhat is what was not sent, in words.
 func (o outcome) unsentWhat() string {
 	for i := range o.cases {
-		if c := &o.cases[i]; c.Delivery.Unsent > 0 && c.Request == result.ChurnRequest {
+		if c := &o.cases[i]; c.Delivery.Unsent > 0 && c.Kind == result.KindCycles {
 			return "connects were not begun"
 		}
 	}
@@ -256,44 +256,49 @@ func (o outcome) slow() bench.Faults {
 		"the rate was not kept in %s: %s of %s %s, first in %s", text.Count(len(missed), "case"), achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), rate, first.ID)}
 }
 
-// broken finds loss at QoS 1 and 2, and duplicates at QoS 2. A broker that
-// granted less than was asked for has promised less, and is warned about; and it
-// owes nothing to who was away without a session.
+// broken has one fault for every way in which cases broke the delivery contract.
 func (o outcome) broken() bench.Faults {
-	var bad bench.Faults
-	for qos := byte(1); qos <= 2; qos++ {
-		var d result.Delivery
-		var example string
-		var hint string
-		for _, c := range o.cases {
-			plan := o.plan(c.ID)
-			if plan.QoS != qos || downgraded(c) || c.Clients.Reconnects > 0 && !plan.Clients.Persistent(plan.Protocol) {
+	type sum struct {
+		result.Breach
+		id, hint string
+	}
+	var sums []sum
+	expected := map[byte]int64{}
+	for i := range o.cases {
+		c := &o.cases[i]
+		expected[c.Owed()] += c.Delivery.Expected
+		for _, b := range c.Broken() {
+			at := slices.IndexFunc(sums, func(s sum) bool { return s.Kind == b.Kind && s.QoS == b.QoS })
+			if at < 0 {
+				sums = append(sums, sum{b, c.ID, breachHint(b.Kind, c, o.plan(c.ID))})
 				continue
 			}
-			d.Add(c.Delivery)
-			if c.Delivery.Lost > 0 && hint == "" {
-				hint = lossHint(c, plan)
-			}
-			if example == "" && (c.Delivery.Lost > 0 || qos == 2 && c.Delivery.Duplicated > 0) {
-				example = c.ID
-			}
+			sums[at].Count += b.Count
 		}
-		if d.Lost > 0 {
-			bad.Add(bench.Delivery, hint, "%s of %s messages were lost at QoS %d (%s), first in %s", result.FormatInt(d.Lost),
-				result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected), example)
-		}
-		if qos == 2 && d.Duplicated > 0 {
-			bad.Add(bench.Delivery, "QoS 2 is exactly once: this is a fault of the broker", "%s messages were delivered more than once at QoS 2, first in %s",
-				result.FormatInt(d.Duplicated), example)
-		}
+	}
+	var bad bench.Faults
+	for _, s := range sums {
+		s.Of = expected[s.QoS]
+		bad.Add(bench.Delivery, s.hint, "%s, first in %s", s.Breach, s.id)
 	}
 	return bad
 }
 
+// breachHint is what may help against a breach in c.
+func breachHint(kind result.BreachKind, c *result.Case, plan scenarios.Case) string {
+	switch kind {
+	case result.BreachLost:
+		return lossHint(c, plan)
+	case result.BreachDuplicated:
+		return "QoS 2 is exactly once: this is a fault of the broker"
+	}
+	return "this is a fault of the tool: please report it with the report file"
+}
+
 // lossHint is what may help where messages are lost.
-func lossHint(c result.Case, plan scenarios.Case) string {
+func lossHint(c *result.Case, plan scenarios.Case) string {
 	switch {
-	case warned(c, result.SessionNotKept):
+	case c.Warned(result.CodeSessionNotKept):
 		return "the broker lost the subscribers' sessions, and nobody was subscribed until they were back: it has to keep sessions over a restart (Mosquitto: persistence true)"
 	case c.Clients.Lost > c.Clients.Reconnects:
 		return "connections ended, and with them went what was on its way: see why; with --reconnect and sessions that are kept, nothing may be lost"
@@ -303,10 +308,4 @@ func lossHint(c result.Case, plan scenarios.Case) string {
 		return fmt.Sprintf("a message that has waited longer than --message-expiry, %s, must not be delivered any more [MQTT-3.3.2-5]: a longer one tells expired from lost", plan.Clients.Properties.MessageExpiry)
 	}
 	return "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain tells late from lost"
-}
-
-func downgraded(c result.Case) bool { return warned(c, "granted-qos") }
-
-func warned(c result.Case, code string) bool {
-	return slices.ContainsFunc(c.Warnings, func(w result.Warning) bool { return w.Code == code })
 }

@@ -31,13 +31,15 @@ func TestLossHint(t *testing.T) {
 		c.Protocol, c.Clients.Properties.MessageExpiry = protocol, time.Minute
 	}
 	for want, spoil := range map[string]func(c *result.Case, plan *scenarios.Case){
-		"max_queued_messages":    func(_ *result.Case, plan *scenarios.Case) { expiring(plan, packet.V311) },
-		"persistence true":       func(c *result.Case, _ *scenarios.Case) { c.Warnings = []result.Warning{{Code: result.SessionNotKept}} },
+		"max_queued_messages": func(_ *result.Case, plan *scenarios.Case) { expiring(plan, packet.V311) },
+		"persistence true": func(c *result.Case, _ *scenarios.Case) {
+			c.Warnings = []result.Warning{{Code: result.CodeSessionNotKept}}
+		},
 		"--reconnect":            func(c *result.Case, _ *scenarios.Case) { c.Clients.Lost = 1 },
 		"--message-expiry, 1m0s": func(_ *result.Case, plan *scenarios.Case) { expiring(plan, packet.V5) },
 	} {
-		c, plan := measuredCase("a"), scenarios.Case{ID: "a", QoS: 1}
-		c.Delivery.Lost = 1
+		c, plan := measuredCase("a"), scenarios.Case{ID: "a"}
+		c.QoS, c.Delivery.Lost, c.Delivery.Delivered, c.Delivery.Received = new(byte(1)), 1, 99, 99
 		spoil(&c, &plan)
 		bad := outcome{planned: []scenarios.Case{plan}, cases: []result.Case{c}}.verdict()
 		if last := bad[len(bad)-1]; last.Class != bench.Delivery || !strings.Contains(last.Hint, want) {
@@ -53,7 +55,7 @@ func TestVerdict(t *testing.T) {
 		return func(o *outcome) { f(&o.cases[0]) }
 	}
 	lose := func(n int64) func(*result.Case) {
-		return func(c *result.Case) { c.Delivery.Lost, c.Delivery.Delivered = n, 100-n }
+		return func(c *result.Case) { c.Delivery.Lost, c.Delivery.Delivered, c.Delivery.Received = n, 100-n, 100-n }
 	}
 	tests := []struct {
 		name   string
@@ -65,16 +67,17 @@ func TestVerdict(t *testing.T) {
 		{"all well", 2, func(*outcome) {}, nil, result.StatusComplete},
 		{"loss at QoS 0 is allowed", 0, change(lose(1)), nil, result.StatusComplete},
 		{"loss at QoS 1", 1, change(lose(1)), []int{5}, result.StatusComplete},
-		{"duplicates at QoS 1 are allowed", 1, change(func(c *result.Case) { c.Delivery.Duplicated = 1 }), nil, result.StatusComplete},
-		{"duplicates at QoS 2", 2, change(func(c *result.Case) { c.Delivery.Duplicated = 1 }), []int{5}, result.StatusComplete},
+		{"duplicates at QoS 1 are allowed", 1, change(func(c *result.Case) { c.Delivery.Duplicated, c.Delivery.Received = 1, 101 }), nil, result.StatusComplete},
+		{"duplicates at QoS 2", 2, change(func(c *result.Case) { c.Delivery.Duplicated, c.Delivery.Received = 1, 101 }), []int{5}, result.StatusComplete},
 		{"loss where less was granted", 1, change(func(c *result.Case) {
 			lose(1)(c)
-			c.Warnings = []result.Warning{{Code: "granted-qos"}}
+			c.Warnings = []result.Warning{{Code: result.CodeGrantedQoS}}
 		}), nil, result.StatusComplete},
+		{"an account that does not balance", 0, change(func(c *result.Case) { c.Delivery.Delivered = 99 }), []int{5}, result.StatusComplete},
 		{"clients lost", 0, change(func(c *result.Case) { c.Clients.Lost = 1 }), []int{4}, result.StatusPartial},
 		{"clients not connected", 0, change(func(c *result.Case) { c.Clients.Connected = 1 }), []int{4}, result.StatusPartial},
 		{"interrupted while connecting", 0, func(o *outcome) { o.err = errInterrupted; o.cases[0].Clients.Connected = 1 }, []int{130}, result.StatusPartial},
-		{"unsent", 0, change(func(c *result.Case) { c.Delivery.Unsent = 1 }), []int{4}, result.StatusPartial},
+		{"unsent", 0, change(func(c *result.Case) { c.Delivery.Unsent, c.Delivery.Scheduled = 1, 101 }), []int{4}, result.StatusPartial},
 		{"clients and messages lost", 1, change(func(c *result.Case) { c.Clients.Lost = 1; lose(1)(c) }), []int{4, 5}, result.StatusPartial},
 		{"refused by the broker", 1, change(func(c *result.Case) { c.Delivery.Nacked = 1 }), []int{4}, result.StatusPartial},
 		{"a case failed", 1, func(o *outcome) { o.err = broke }, []int{4}, result.StatusPartial},
@@ -86,7 +89,8 @@ func TestVerdict(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			o := outcome{planned: []scenarios.Case{{ID: "a", QoS: test.qos}}, cases: []result.Case{measuredCase("a")}}
+			o := outcome{planned: []scenarios.Case{{ID: "a"}}, cases: []result.Case{measuredCase("a")}}
+			o.cases[0].QoS = &test.qos
 			test.spoil(&o)
 			var codes []int
 			for _, f := range o.verdict() {

@@ -118,7 +118,7 @@ func rateWarning(r *result.Case) (w result.Warning) {
 	}
 	noun, unit := r.Sends()
 	w = result.Warning{
-		Code: "rate-not-kept",
+		Code: result.CodeRateNotKept,
 		Message: fmt.Sprintf("target missed: %s %s were sent of %s offered (%s), %s %s were left unsent", result.FormatFloat(*o.Achieved, 1), unit,
 			result.FormatFloat(o.MessagesPerSec, 1), result.Percent(int64(1e3**o.Achieved), int64(1e3*o.MessagesPerSec)), result.FormatInt(r.Delivery.Unsent), noun),
 		Hint: "lower the rate to what the target keeps, or see what limits it",

@@ -191,6 +191,7 @@ func (c *caseRun) add(it result.Iteration, d result.Delivery) {
 func (c *caseRun) result() *result.Case {
 	r := &result.Case{
 		ID: c.spec.ID, Params: c.spec.Params,
+		Kind: c.spec.Load.Shape.Kind, PersistentSessions: c.spec.Clients.Persistent(c.spec.Protocol),
 		Iterations: append([]result.Iteration(nil), c.iterations...),
 		Summary:    result.Summarize(c.iterations, c.spec.Load.OperationsPerMessage),
 		Latency:    c.legs.latency(),
@@ -200,6 +201,9 @@ func (c *caseRun) result() *result.Case {
 		Timeline:             append([]result.Tick(nil), c.timeline...),
 		Request:              c.spec.Load.Shape.Request(c.spec.QoS),
 		OperationsPerMessage: c.spec.Load.OperationsPerMessage,
+	}
+	if r.Kind != result.KindConnections {
+		r.QoS = &c.spec.QoS
 	}
 	if c.spec.Load.PublisherClients() > 0 { // without them there is no window
 		r.Window, r.WindowAsked = c.window, c.spec.Load.Inflight
@@ -230,7 +234,7 @@ func (c *caseRun) result() *result.Case {
 	}
 	if c.untimed > 0 {
 		r.Warnings = append(r.Warnings, result.Warning{
-			Code:    "untimed-deliveries",
+			Code:    result.CodeUntimedDeliveries,
 			Message: fmt.Sprintf("%s deliveries came so late that when they were sent is forgotten: they are in no latency", result.FormatInt(c.untimed)),
 			Hint:    "the percentiles and Max are too low by them; a larger --inflight remembers more",
 		})
@@ -271,7 +275,7 @@ func referralWarning(ways map[string]int64) result.Warning {
 		parts = append(parts, fmt.Sprintf("and by %d other ways", n))
 	}
 	return result.Warning{
-		Code: "referred", Message: "brokers have sent connections elsewhere: " + strings.Join(parts, ", "),
+		Code: result.CodeReferred, Message: "brokers have sent connections elsewhere: " + strings.Join(parts, ", "),
 		Hint: "the numbers are of where they ended up: give that as the target to save the way",
 	}
 }

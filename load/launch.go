@@ -232,7 +232,7 @@ func (l *launch) subscribed(took time.Duration, codes []packet.ReasonCode) {
 	defer l.mu.Unlock()
 	l.run.legs.suback.record(int64(took), 1)
 	if granted := byte(slices.Min(codes)); granted < l.spec.QoS {
-		l.run.warn("granted-qos", fmt.Sprintf("the broker granted QoS %d of %d: messages arrive at QoS %d", granted, l.spec.QoS, granted),
+		l.run.warn(result.CodeGrantedQoS, fmt.Sprintf("the broker granted QoS %d of %d: messages arrive at QoS %d", granted, l.spec.QoS, granted),
 			"loss between the broker and the subscriber is legal at QoS 0")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -165,7 +166,7 @@ func (l *launch) planFlows(topics []string) error {
 	}
 	heard := func(f *flow) bool { return len(f.receipts) > 0 }
 	if len(l.inboxes) > 0 && len(l.flows) > 0 && !slices.ContainsFunc(l.flows, heard) {
-		l.run.warn("filter-matches-nothing", fmt.Sprintf("the filter %s matches none of the topics, such as %s: no delivery is expected", l.spec.Load.Filter, topics[0]),
+		l.run.warn(result.CodeFilterMatchesNothing, fmt.Sprintf("the filter %s matches none of the topics, such as %s: no delivery is expected", l.spec.Load.Filter, topics[0]),
 			"choose a --filter that covers --topic")
 	}
 	for _, p := range l.publishers {

@@ -164,7 +164,7 @@ func propertyWarning(errs []result.Error) (w result.Warning) {
 		return w
 	}
 	return result.Warning{
-		Code: "properties", Message: "the broker does not pass on what it must: " + strings.Join(what, "; "),
+		Code: result.CodeProperties, Message: "the broker does not pass on what it must: " + strings.Join(what, "; "),
 		Hint: "the errors have an example of each; the messages count as delivered",
 	}
 }
@@ -172,7 +172,7 @@ func propertyWarning(errs []result.Error) (w result.Warning) {
 // warnUnheeded says what a case of an earlier version goes without.
 func (c *caseRun) warnUnheeded() {
 	if keys := c.spec.Unheeded(); keys != nil {
-		c.warn("mqtt5-only", fmt.Sprintf("MQTT %s has no %s: the row goes without", c.spec.Protocol, strings.Join(keys, ", ")),
+		c.warn(result.CodeMQTT5Only, fmt.Sprintf("MQTT %s has no %s: the row goes without", c.spec.Protocol, strings.Join(keys, ", ")),
 			"the rows of protocol 5 have it")
 	}
 }
@@ -191,7 +191,7 @@ func (l *launch) takeAliases(k *packet.Connack) {
 	}
 	l.run.aliases = &result.Aliases{Asked: asked, Granted: granted}
 	if want := min(asked, l.spec.Load.TopicsPerPublisher); granted < want {
-		l.run.warn("topic-alias", fmt.Sprintf("the broker allows a publisher %d topic aliases, and %d of its topics were to have one: the others go in full", granted, want),
+		l.run.warn(result.CodeTopicAlias, fmt.Sprintf("the broker allows a publisher %d topic aliases, and %d of its topics were to have one: the others go in full", granted, want),
 			"the broker's Topic Alias Maximum sets the limit")
 	}
 }

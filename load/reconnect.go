@@ -28,7 +28,7 @@ func (o *outages) warning(clients *result.Clients, start int64) (w result.Warnin
 	if clients.Reconnects == 0 {
 		return w
 	}
-	w.Code = "reconnected"
+	w.Code = result.CodeReconnected
 	w.Message = fmt.Sprintf("connections were lost %s times, first at %.1f s; %s came back, the last at %.1f s, after at most %s; %s messages went again",
 		result.FormatInt(clients.Lost), time.Duration(o.first-start).Seconds(), result.FormatInt(clients.Reconnects),
 		time.Duration(o.last-start).Seconds(), result.FormatNS(float64(o.took.hist.Max())), result.FormatInt(o.resent))
@@ -47,7 +47,7 @@ func (o *outages) forgotten() (w result.Warning) {
 		times = result.FormatInt(o.unkept) + " times"
 	}
 	return result.Warning{
-		Code:    result.SessionNotKept,
+		Code:    result.CodeSessionNotKept,
 		Message: fmt.Sprintf("%s a subscriber came back and the broker had not kept its session: nobody was subscribed meanwhile, and what came then was acknowledged and went nowhere", times),
 		Hint:    "a broker keeps sessions over a restart only where it writes them down (Mosquitto: persistence true), and up to its limits on sessions and on --session-expiry",
 	}

@@ -227,7 +227,7 @@ func TestSessionsForgotten(t *testing.T) {
 			if err != nil || r.Clients.Reconnects != 2 {
 				t.Fatalf("%v, %+v", err, r.Clients)
 			}
-			if hasWarning(r, result.SessionNotKept) != persistent {
+			if hasWarning(r, result.CodeSessionNotKept) != persistent {
 				t.Errorf("persistent %v: %+v", persistent, r.Warnings)
 			}
 		})

@@ -104,7 +104,7 @@ func (c *caseRun) slowClients() (w result.Warning) {
 		verb = what + "s are slow: the slowest has a mean latency of"
 	}
 	return result.Warning{
-		Code: "slow-clients",
+		Code: result.CodeSlowClients,
 		Message: fmt.Sprintf("%d of %d %s %s against %s of the median %s (client %s, topic %s)", len(slow), of, verb,
 			result.FormatNS(slow[0].mean()), result.FormatNS(median), what, slow[0].id, slow[0].topic),
 		Hint: "the percentiles are over all messages and do not name clients: --ledger FILE has the mean latency of every stream",

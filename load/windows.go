@@ -107,7 +107,7 @@ func (s *stalls) add(p *publisher) {
 
 func (s *stalls) warn(it *iteration, of int) {
 	if s.count > 0 {
-		it.launch.run.warn("publishers-stalled", fmt.Sprintf("%d of %d publishers stalled since %.1f s: connected, but what they had to send did not go on",
+		it.launch.run.warn(result.CodePublishersStalled, fmt.Sprintf("%d of %d publishers stalled since %.1f s: connected, but what they had to send did not go on",
 			s.count, of, time.Duration(s.since-it.launch.run.start).Seconds()), "look at the broker's log for the clients, and at --ledger for the streams")
 	}
 }

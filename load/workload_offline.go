@@ -187,7 +187,7 @@ func (l *launch) rejoin(ctx context.Context, i int, m *member) error {
 	if l.spec.Protocol == packet.V31 || client.Connack().SessionPresent {
 		return nil
 	}
-	l.run.warn(result.SessionNotKept, "the broker has not kept a session: what it had queued is lost",
+	l.run.warn(result.CodeSessionNotKept, "the broker has not kept a session: what it had queued is lost",
 		"look at the broker's limits on sessions and on --session-expiry")
 	return l.subscribe(ctx, m, client)
 }

@@ -61,22 +61,3 @@ func TestStepSummaryFits(t *testing.T) {
 		t.Errorf("%d bytes, %q", len(s), s[:200])
 	}
 }
-
-func TestContract(t *testing.T) {
-	d := result.Delivery{Scheduled: 10, Sent: 10, Expected: 10, Received: 10, Delivered: 9, Lost: 1, Duplicated: 1}
-	granted := []result.Warning{{Code: codeGrantedQoS}}
-	for _, c := range []struct {
-		c    result.Case
-		want int
-	}{
-		{result.Case{Params: params("qos", "0"), Delivery: d}, 0},
-		{result.Case{Params: params("qos", "1"), Delivery: d}, 1},
-		{result.Case{Params: params("qos", "2"), Delivery: d}, 2},
-		{result.Case{Params: params("qos", "2"), Delivery: d, Warnings: granted}, 0},
-		{result.Case{Params: params("qos", "0"), Delivery: result.Delivery{Sent: 1}}, 1},
-	} {
-		if got := brokenContract(&c.c); len(got) != c.want {
-			t.Errorf("%v: %q, want %d", c.c.Params, got, c.want)
-		}
-	}
-}

@@ -138,7 +138,7 @@ func (t *Table) addLatency(cases []result.Case) {
 
 // turns reports whether every case is of clients that come and go.
 func turns(cases []result.Case) bool {
-	return len(cases) > 0 && !slices.ContainsFunc(cases, func(c result.Case) bool { return c.Request != result.ChurnRequest })
+	return len(cases) > 0 && !slices.ContainsFunc(cases, func(c result.Case) bool { return c.Kind != result.KindCycles })
 }
 
 // counter is a column of the delivery account. One that is not always shown

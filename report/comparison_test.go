@@ -41,7 +41,7 @@ func compared() *result.Comparison {
 		Base: []result.ComparedFile{{Source: "old.json", Format: result.FormatReport, RunID: "b1"}}, Head: []result.ComparedFile{{Source: "new.json", RunID: "h1"}},
 		Threshold: 0.05, Alpha: 0.05, Cells: []result.CellComparison{slow, same, unsure, lossy, blank},
 		Missing:  []result.MissingCell{{ID: "qos=2/payload=10", Side: "head", Reason: "there is no such cell"}},
-		Warnings: []result.Warning{{Code: "swapped", Message: "the head is older", Hint: "give the older run first"}},
+		Warnings: []result.Warning{{Code: result.CodeSwapped, Message: "the head is older", Hint: "give the older run first"}},
 		Allowed:  []result.Difference{{Key: "cpu", Base: "A", Head: "B"}}, GeoMeanMedian: number(0.9912), GeoMeanMean: number(0.99), GeoMeanSteady: number(1.01),
 		SmallestP: number(0.00000002), HolmLimit: number(0.0125),
 	}

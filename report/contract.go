@@ -6,10 +6,6 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// codeGrantedQoS is the warning of a case whose subscriber was granted a lower
-// QoS than it asked for: the broker promised less.
-const codeGrantedQoS = "granted-qos"
-
 // finding is one reason to fail a build: what kind it is, the case it is about,
 // "" where it is about the run, and one line of text.
 type finding struct{ kind, id, text string }
@@ -40,8 +36,8 @@ func runFault(r *result.Report) string {
 }
 
 func caseFindings(r *result.Report, c *result.Case) (fs []finding) {
-	for _, text := range brokenContract(c) {
-		fs = append(fs, finding{"delivery", c.ID, text})
+	for _, b := range c.Broken() {
+		fs = append(fs, finding{"delivery", c.ID, b.String()})
 	}
 	for _, g := range r.Gates {
 		if g.Case == c.ID && !g.Passed {
@@ -74,29 +70,6 @@ func gateText(g result.GateResult) string {
 		return fmt.Sprintf("gate %s failed: the value does not exist", g.Rule)
 	}
 	return fmt.Sprintf("gate %s failed: the value is %s", g.Rule, gateNumber(*g.Value))
-}
-
-// brokenContract says which promise of its QoS the delivery of c breaks: loss at
-// QoS 1 and 2, duplicates at QoS 2 [MQTT-4.3.2-1] [MQTT-4.3.3-1], and an account
-// that does not balance at any.
-func brokenContract(c *result.Case) (broken []string) {
-	d, qos := c.Delivery, paramValue(*c, "qos")
-	if err := d.Check(); err != nil {
-		broken = append(broken, err.Error())
-	}
-	for _, w := range c.Warnings {
-		if w.Code == codeGrantedQoS {
-			return broken
-		}
-	}
-	if d.Lost > 0 && (qos == "1" || qos == "2") {
-		broken = append(broken, fmt.Sprintf("%s of %s messages were lost at QoS %s (%s)",
-			result.FormatInt(d.Lost), result.FormatInt(d.Expected), qos, result.Percent(d.Lost, d.Expected)))
-	}
-	if d.Duplicated > 0 && qos == "2" {
-		broken = append(broken, fmt.Sprintf("%s messages were delivered more than once at QoS 2", result.FormatInt(d.Duplicated)))
-	}
-	return broken
 }
 
 // wasRun reports whether anything of c was tried.

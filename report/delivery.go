@@ -87,10 +87,10 @@ func accountLines(cases []result.Case) []string {
 // nothing is the account of cases without a message. A matrix has one shape.
 func nothing(cases []result.Case) []string {
 	if len(cases) > 0 {
-		switch cases[0].Request {
-		case result.ConnectRequest:
+		switch cases[0].Kind {
+		case result.KindConnections:
 			return nil
-		case result.ReceiveRequest:
+		case result.KindReceived:
 			return []string{"delivery: nothing was received"}
 		}
 	}

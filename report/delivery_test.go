@@ -40,7 +40,7 @@ func TestListenerLine(t *testing.T) {
 func TestChurnLines(t *testing.T) {
 	rate, kept := 100.0, 96.25
 	c := result.Case{
-		ID: "a", Request: result.ChurnRequest, Offered: &result.Offered{MessagesPerSec: rate, Achieved: &kept},
+		ID: "a", Kind: result.KindCycles, Offered: &result.Offered{MessagesPerSec: rate, Achieved: &kept},
 		Delivery: result.Delivery{Scheduled: 300, Sent: 290, Unsent: 10},
 	}
 	good := c

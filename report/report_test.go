@@ -135,9 +135,9 @@ func TestDeliveryLine(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
-	for request, want := range map[string]string{result.ReceiveRequest: "delivery: nothing was received", result.ConnectRequest: ""} {
-		if got := strings.Join(deliveryLines([]result.Case{{ID: "x", Request: request}}), "|"); got != want {
-			t.Errorf("%s: got %q, want %q", request, got, want)
+	for kind, want := range map[result.Kind]string{result.KindReceived: "delivery: nothing was received", result.KindConnections: ""} {
+		if got := strings.Join(deliveryLines([]result.Case{{ID: "x", Kind: kind}}), "|"); got != want {
+			t.Errorf("%s: got %q, want %q", kind, got, want)
 		}
 	}
 }
@@ -262,7 +262,7 @@ func FuzzCells(f *testing.F) {
 func TestTurns(t *testing.T) {
 	r := matrixReport()
 	for i := range r.Cases {
-		r.Cases[i].Request, r.Cases[i].Delivery = result.ChurnRequest, result.Delivery{Scheduled: 5, Sent: 4, Unsent: 1}
+		r.Cases[i].Kind, r.Cases[i].Delivery = result.KindCycles, result.Delivery{Scheduled: 5, Sent: 4, Unsent: 1}
 	}
 	table := NewTable(r)
 	if got := strings.Join(table.Header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Unsent CPU/turn Limit" {
@@ -273,7 +273,7 @@ func TestTurns(t *testing.T) {
 			t.Errorf("%s: %s", c.Name, c.Legend)
 		}
 	}
-	r.Cases[0].Request = ""
+	r.Cases[0].Kind = result.KindMessages
 	if NewTable(r).Column("CPU/msg") == nil {
 		t.Error("a case of messages has no CPU/msg")
 	}

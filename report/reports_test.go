@@ -27,7 +27,10 @@ func blank() *result.Report {
 // newCase makes a case of n steady iterations of ops operations, each op taking
 // about ns nanoseconds, two warm-ups ahead.
 func newCase(params []result.Param, n int, ops int64, ns float64) result.Case {
-	c := result.Case{ID: result.CaseID(params), Params: params, Window: 100, WindowAsked: 100, OperationsPerMessage: 1}
+	c := result.Case{ID: result.CaseID(params), Params: params, Window: 100, WindowAsked: 100, OperationsPerMessage: 1, Kind: result.KindMessages}
+	if params[0].Key == "qos" {
+		c.QoS = new(params[0].Value[0] - '0')
+	}
 	for i := -2; i < n; i++ {
 		it := result.Iteration{
 			Launch: 1, Stage: result.StageActual, Index: i + 1, Operations: ops, Sent: ops, Received: ops, Bytes: ops * 10,

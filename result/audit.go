@@ -17,22 +17,6 @@ const (
 	LevelNote Level = "note"
 )
 
-// Codes of the findings of Audit, beside those of Analyze.
-const (
-	CodeNDiffers   = "n-differs"
-	CodeErrorRatio = "error-stddev"
-	CodeReqPerSec  = "req-per-sec"
-	CodePrecision  = "precision"
-	CodeUnstable   = "unstable"
-	CodeSummary    = "summary"
-	CodeHistogram  = "histogram"
-	CodeCaseID     = "case-id"
-	CodeGate       = "gate"
-	CodeOperations = "operations"
-	CodeClients    = "clients"
-	CodeTimeline   = "timeline"
-)
-
 // Finding is one thing that Audit found. Case is "" for what concerns the file.
 type Finding struct {
 	Level   Level  `json:"level"`

@@ -23,6 +23,7 @@ func (a *auditor) report(r *Report) {
 		a.clients(c)
 		a.legs(c)
 		a.timeline(c)
+		a.contract(c)
 		for _, w := range Analyze(*c) {
 			level := LevelWarn
 			if w.Code == CodeLedger {
@@ -139,6 +140,16 @@ func (a *auditor) clients(c *Case) {
 	if c.Clients.Connected > c.Clients.Planned {
 		a.add(LevelFail, CodeClients, c.ID, "the report was changed, or the tool is at fault",
 			"clients.connected is %s, but only %s were planned", FormatInt(c.Clients.Connected), FormatInt(c.Clients.Planned))
+	}
+}
+
+// contract tells of deliveries that broke the contract: the times are right, and
+// those of a broker that did less than it owed. Analyze tells of the account.
+func (a *auditor) contract(c *Case) {
+	for _, b := range c.Broken() {
+		if b.Kind != BreachAccount {
+			a.add(LevelWarn, CodeDelivery, c.ID, "do not compare the times with those of a broker that delivers everything once", "%s", b)
+		}
 	}
 }
 

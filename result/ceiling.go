@@ -15,10 +15,6 @@ const (
 	PlaceOwn   = "own-process"
 )
 
-// CodeNearCeiling is the warning on a case that came near to what the tool
-// itself reaches on the machine.
-const CodeNearCeiling = "near-ceiling"
-
 // nearCeiling is the share of the ceiling above which the tool may be the limit.
 const nearCeiling = 0.5
 

@@ -5,10 +5,6 @@ import (
 	"math"
 )
 
-// CodeClosedLoopStall warns of a closed loop whose percentiles know less of a
-// stall than clients who do not wait for each other would.
-const CodeClosedLoopStall = "closed-loop-stall"
-
 const (
 	// A latency counts as one of a stall from so many ns on, and so many medians.
 	loopStallNS      = 100e6

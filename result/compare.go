@@ -16,18 +16,6 @@ const (
 	DefaultAlpha     = 0.05
 )
 
-// Codes of the warnings of Compare.
-const (
-	CodeSameFile    = "same-file"
-	CodeSwapped     = "swapped"
-	CodePartialRun  = "partial-run"
-	CodeUnlike      = "unlike"
-	CodeUnknownHost = "unknown-environment"
-	CodeNoMatch     = "no-match"
-	CodeOneLaunch   = "one-launch"
-	CodeNoAccount   = "no-delivery-account"
-)
-
 // CompareOptions say how to compare. The zero value is the usual comparison.
 type CompareOptions struct {
 	// Threshold is the change that matters, 0.05 for 5 %; 0 means

@@ -177,10 +177,8 @@ func parseReport(b []byte) (*Report, error) {
 		}
 		out.Scenario = json.RawMessage(compact.Bytes())
 	}
-	if err := unique(out.Cases); err != nil {
-		return nil, err
-	}
-	return &out, nil
+	out.completeEarlier()
+	return &out, unique(out.Cases)
 }
 
 func unique(cases []Case) error {

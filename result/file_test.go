@@ -22,6 +22,7 @@ import (
 func sampleReport() *Report {
 	c := stalledCase()
 	c.Params = []Param{{"qos", "1"}, {"payload", "8192"}}
+	c.Kind, c.QoS = KindMessages, new(byte(1))
 	c.Summary = Summarize(c.Iterations, 2)
 	h := NewHDR()
 	Record(h, 12_345, 100)

@@ -60,6 +60,8 @@ type Cell struct {
 	Latency     Latency
 	Delivery    *Delivery // nil where the file holds no account
 	Clients     *Clients
+	QoS         *byte    // of the messages, nil where it is not known
+	Broken      []Breach // what contract it broke: see [Case.Broken]
 	// Window and OperationsPerMessage are 0 where they are not known.
 	Window               int
 	OperationsPerMessage int
@@ -73,16 +75,6 @@ type Cell struct {
 
 // Measured reports whether c has a number to compare.
 func (c *Cell) Measured() bool { return len(c.Samples) > 0 || c.Summary.MeanNS != nil }
-
-// QoS is the quality of service that the params of c name, -1 where they do not.
-func (c *Cell) QoS() int {
-	for _, p := range c.Params {
-		if p = canonicalParam(p); p.Key == "qos" && len(p.Value) == 1 && p.Value >= "0" && p.Value <= "2" {
-			return int(p.Value[0] - '0')
-		}
-	}
-	return -1
-}
 
 // InputOf returns the cells of a report of this program. Source is what
 // messages call it.
@@ -105,7 +97,7 @@ func InputOf(source string, r *Report) *Input {
 func cellOf(c *Case) Cell {
 	cell := Cell{
 		ID: c.ID, Params: c.Params, Latency: c.Latency,
-		Delivery: accountOf(c), Clients: &c.Clients,
+		Delivery: accountOf(c), Clients: &c.Clients, QoS: c.QoS, Broken: c.Broken(),
 		Window: c.Window, OperationsPerMessage: c.OperationsPerMessage,
 	}
 	stated := c.Summary

@@ -9,12 +9,6 @@ import (
 	"time"
 )
 
-// CodeMerged is the warning by which a merged report says what it is made of.
-const CodeMerged = "merged"
-
-// CodeMergedPart is the warning on a case that not every merged report has.
-const CodeMergedPart = "merged-part"
-
 // machineKeys are the keys of UnlikeKeys in which machines may differ whose
 // reports are merged.
 var machineKeys = []string{"cpu", "cores", "os", "arch", "gomaxprocs"}
@@ -249,7 +243,8 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 // firstOf is a case with what is not added: the place in the matrix.
 func firstOf(c *Case) Case {
 	return Case{
-		ID: c.ID, Params: c.Params, Window: c.Window, WindowAsked: c.WindowAsked,
+		ID: c.ID, Params: c.Params, Kind: c.Kind, QoS: c.QoS, PersistentSessions: c.PersistentSessions, Request: c.Request,
+		Window: c.Window, WindowAsked: c.WindowAsked,
 		OperationsPerMessage: c.OperationsPerMessage, Bottleneck: c.Bottleneck, Aliases: c.Aliases,
 	}
 }

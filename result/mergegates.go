@@ -5,10 +5,6 @@ import (
 	"slices"
 )
 
-// CodeGateFailed is the warning on a merged case that a gate which holds for all
-// runs together failed in one of them.
-const CodeGateFailed = "gate-failed"
-
 // mergedGates judges the cases of out by every rule of the reports. A failure of
 // a report does not get lost: where the rule holds for the merged case, the case
 // has a warning; where it cannot be judged again, the failure itself stays.

@@ -103,8 +103,16 @@ type Param struct {
 
 // Case is the result of one case: one row of the table.
 type Case struct {
-	ID         string      `json:"id"` // "qos=1/payload=8192/protocol=5/transport=tls"
-	Params     []Param     `json:"params"`
+	ID     string  `json:"id"` // "qos=1/payload=8192/protocol=5/transport=tls"
+	Params []Param `json:"params"`
+	Kind   Kind    `json:"kind"`
+	// QoS is the one that messages are published and subscribed at, nil where
+	// there are none.
+	QoS *byte `json:"qos"`
+	// PersistentSessions says that clients asked the broker to keep their
+	// sessions while they are disconnected.
+	PersistentSessions bool `json:"persistent_sessions"`
+
 	Iterations []Iteration `json:"iterations"`
 	Summary    Summary     `json:"summary"`
 	Latency    Latency     `json:"latency"`

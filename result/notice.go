@@ -145,14 +145,14 @@ func deliveryChanges(b, h *side) []DeliveryChange {
 	if b.delivery == nil || h.delivery == nil {
 		return changes
 	}
-	x, y, qos := b.delivery, h.delivery, h.qos
+	x, y := b.delivery, h.delivery
 	for _, k := range []struct {
 		name           string
 		b, bOf, h, hOf int64
-		contract       bool // MQTT, or the run itself, promised that there is none
+		contract       bool // MQTT, or the run itself, promised the head that there is none
 	}{
-		{"lost", x.Lost, x.Expected, y.Lost, y.Expected, qos != 0},
-		{"duplicated", x.Duplicated, x.Received, y.Duplicated, y.Received, qos != 0 && qos != 1},
+		{"lost", x.Lost, x.Expected, y.Lost, y.Expected, h.broke(BreachLost)},
+		{"duplicated", x.Duplicated, x.Received, y.Duplicated, y.Received, h.broke(BreachDuplicated)},
 		{"corrupted", x.Corrupted, x.Delivered, y.Corrupted, y.Delivered, true},
 		{"nacked", x.Nacked, x.Sent, y.Nacked, y.Sent, true},
 		{"unsent", x.Unsent, x.Scheduled, y.Unsent, y.Scheduled, true},
@@ -165,10 +165,15 @@ func deliveryChanges(b, h *side) []DeliveryChange {
 		}
 		d := DeliveryChange{Name: k.name, Base: k.b, BaseOf: k.bOf, Head: k.h, HeadOf: k.hOf}
 		d.Regression = k.contract && worse(k.b, k.bOf, k.h, k.hOf)
-		d.Message = d.text(qos)
+		d.Message = d.text(h.qos)
 		changes = append(changes, d)
 	}
 	return changes
+}
+
+// broke reports whether a file of s broke the contract in that way.
+func (s *side) broke(kind BreachKind) bool {
+	return slices.ContainsFunc(s.broken, func(b Breach) bool { return b.Kind == kind })
 }
 
 // worse reports whether h of hOf is a new fault, or at least twice the share.
@@ -184,7 +189,7 @@ func worse(b, bOf, h, hOf int64) bool {
 
 func share(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
 
-func (d *DeliveryChange) text(qos int) string {
+func (d *DeliveryChange) text(qos *byte) string {
 	what := ""
 	switch {
 	case d.Base == 0:
@@ -193,8 +198,8 @@ func (d *DeliveryChange) text(qos int) string {
 		what = "gone: "
 	}
 	at := ""
-	if qos >= 0 {
-		at = fmt.Sprintf(" at QoS %d", qos)
+	if qos != nil {
+		at = fmt.Sprintf(" at QoS %d", *qos)
 	}
 	return fmt.Sprintf("%s%s%s %s of %s (%s), was %s (%s)", what, d.Name, at, FormatInt(d.Head), FormatInt(d.HeadOf),
 		Percent(d.Head, d.HeadOf), FormatInt(d.Base), Percent(d.Base, d.BaseOf))

@@ -15,28 +15,6 @@ type Offered struct {
 	Achieved *float64 `json:"achieved_per_sec"`
 }
 
-// What [Case.Request] says of cases that publish no messages.
-const (
-	// ChurnRequest is of clients that come and go: what is sent there are connects.
-	ChurnRequest = "one client connected, subscribed and disconnected"
-	// ConnectRequest is of clients that stay and do nothing.
-	ConnectRequest = "one connection made"
-	// ReceiveRequest is of clients that take what others publish.
-	ReceiveRequest = "one message received"
-)
-
-// SessionNotKept is the code of the warning that the broker has lost a session
-// which it was asked to keep.
-const SessionNotKept = "session-not-kept"
-
-// Sends names what the case counts as sent, in the plural, and its rate.
-func (c *Case) Sends() (noun, rate string) {
-	if c.Request == ChurnRequest {
-		return "connects", "connects/s"
-	}
-	return "messages", "msg/s"
-}
-
 // RateKept reports whether an open loop sent what its schedule asked for: at
 // least 98 % of the offered rate, and nothing left over. A closed loop has no
 // rate to keep.

@@ -24,7 +24,8 @@ type side struct {
 	delivery *Delivery
 	stripped bool // a report of this program has no delivery account here
 	clients  *Clients
-	qos      int
+	qos      *byte
+	broken   []Breach
 	windows  []int
 	perOp    []int
 	stalls   []Warning
@@ -49,7 +50,7 @@ func (s *sideSet) at(key string) *side {
 		s.cells = map[string]*side{}
 	}
 	if s.cells[key] == nil {
-		s.cells[key] = &side{qos: -1}
+		s.cells[key] = &side{}
 		s.keys = append(s.keys, key)
 	}
 	return s.cells[key]
@@ -116,7 +117,7 @@ func (c *comparer) valueAcross(params []Param) (string, bool) {
 
 func (s *side) add(cell *Cell, in *Input, value string) {
 	if s.id == "" {
-		s.id, s.params, s.qos, s.value = cell.ID, cell.Params, cell.QoS(), value
+		s.id, s.params, s.qos, s.value = cell.ID, cell.Params, cell.QoS, value
 	}
 	s.sources = append(s.sources, in.Source)
 	s.samples = append(s.samples, cell.Samples...)
@@ -133,6 +134,7 @@ func (s *side) add(cell *Cell, in *Input, value string) {
 			s.delivery, s.clients = &Delivery{}, &Clients{}
 		}
 		s.delivery.Add(*cell.Delivery)
+		s.broken = append(s.broken, cell.Broken...)
 		s.clients.add(cell.Clients)
 	}
 	s.windows, s.perOp = append(s.windows, cell.Window), append(s.perOp, cell.OperationsPerMessage)

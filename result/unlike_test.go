@@ -102,9 +102,12 @@ func TestNotices(t *testing.T) {
 }
 
 func TestDeliveryChanges(t *testing.T) {
-	account := func(d Delivery) *Delivery {
+	input := func(source, qos string, d Delivery) *Input {
 		d.Scheduled, d.Sent, d.Expected, d.Delivered, d.Received = 1000, 1000, 1000, 1000-d.Lost, 1000-d.Lost+d.Duplicated
-		return &d
+		c, in := Case{QoS: new(qos[0] - '0'), Delivery: d}, oneCell(source)
+		cell := &in.Cells[0]
+		cell.Params, cell.QoS, cell.Delivery, cell.Broken = []Param{{"qos", qos}}, c.QoS, &c.Delivery, c.Broken()
+		return in
 	}
 	for _, tt := range []struct {
 		qos        string
@@ -125,12 +128,7 @@ func TestDeliveryChanges(t *testing.T) {
 		{"0", Delivery{}, Delivery{Nacked: 1}, "nacked", true},
 		{"1", Delivery{}, Delivery{Reordered: 1}, "reordered", false},
 	} {
-		base, head := oneCell("a"), oneCell("b")
-		for _, in := range []*Input{base, head} {
-			in.Cells[0].Params = []Param{{"qos", tt.qos}}
-		}
-		base.Cells[0].Delivery, head.Cells[0].Delivery = account(tt.base), account(tt.head)
-		cell := compareFiles(t, base, head, CompareOptions{}).Cells[0]
+		cell := compareFiles(t, input("a", tt.qos, tt.base), input("b", tt.qos, tt.head), CompareOptions{}).Cells[0]
 		if tt.name == "" {
 			if len(cell.Delivery) != 0 {
 				t.Errorf("%+v: changes %v", tt, cell.Delivery)
@@ -142,7 +140,7 @@ func TestDeliveryChanges(t *testing.T) {
 		}
 	}
 	d := DeliveryChange{Name: "lost", Head: 3, HeadOf: 100_000, BaseOf: 1000}
-	if got, want := d.text(1), "new: lost at QoS 1 3 of 100,000 (<0.01 %), was 0 (0 %)"; got != want {
+	if got, want := d.text(new(byte(1))), "new: lost at QoS 1 3 of 100,000 (<0.01 %), was 0 (0 %)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

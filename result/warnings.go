@@ -8,19 +8,6 @@ import (
 	"github.com/mqttload/mqttload/result/stats"
 )
 
-// Codes of the warnings that Analyze gives. They are stable: users filter by them.
-const (
-	CodeZeroMeasurement  = "zero-measurement"
-	CodeMinIterationTime = "min-iteration-time"
-	CodeStalled          = "stalled-iteration"
-	CodeOutliers         = "outliers"
-	CodeMultimodal       = "multimodal"
-	CodeGeneratorLimited = "generator-limited"
-	CodeLatencyClamped   = "latency-clamped"
-	CodeLedger           = "ledger"
-	CodeClientsMissing   = "clients-missing"
-)
-
 const (
 	// MinIterationNS is the mean time of an iteration below which the clock and
 	// the scheduler weigh too much, as BenchmarkDotNet's MinIterationTime.

@@ -434,26 +434,26 @@ func (s *Scenario) Warnings() []result.Warning {
 	var list []result.Warning
 	if strings.HasPrefix(Expand(s.base.Clients.Topic, topicVars(&s.base, 1)), "$") {
 		list = append(list, result.Warning{
-			Code: "dollar-topic", Message: fmt.Sprintf("topic %s begins with $, which brokers keep for themselves", text.Quote(s.base.Clients.Topic)),
+			Code: result.CodeDollarTopic, Message: fmt.Sprintf("topic %s begins with $, which brokers keep for themselves", text.Quote(s.base.Clients.Topic)),
 			// [MQTT-4.7.2-1] and the non-normative comment below it
 			Hint: "brokers may refuse or drop messages to it: choose another topic",
 		})
 	}
 	if name := s.stamped(); name != "" {
 		list = append(list, result.Warning{
-			Code: "stamp", Message: fmt.Sprintf("the first 8 bytes of payload %s are replaced by the ledger's stamp", text.Quote(name)),
+			Code: result.CodeStamp, Message: fmt.Sprintf("the first 8 bytes of payload %s are replaced by the ledger's stamp", text.Quote(name)),
 			Hint: "--verify=off sends it as it is, and then messages are only counted",
 		})
 	}
 	if s.base.TLS.Insecure {
 		list = append(list, result.Warning{
-			Code: "insecure", Message: "the server's certificate is not verified",
+			Code: result.CodeInsecure, Message: "the server's certificate is not verified",
 			Hint: "give its CA with --cafile instead of --insecure",
 		})
 	}
 	if s.passwordFileIsPublic() {
 		list = append(list, result.Warning{
-			Code: "password-file-mode", Message: fmt.Sprintf("everybody can read the password file %s", text.Quote(s.passwordFile)),
+			Code: result.CodePasswordFileMode, Message: fmt.Sprintf("everybody can read the password file %s", text.Quote(s.passwordFile)),
 			Hint: "chmod 600 it",
 		})
 	}

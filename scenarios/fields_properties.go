@@ -279,7 +279,7 @@ func (s *Scenario) unheeding() []result.Warning {
 		return nil
 	}
 	return []result.Warning{{
-		Code: "mqtt5-only", Message: fmt.Sprintf("the cases of MQTT %s go without %s, which only MQTT 5 has", strings.Join(versions, " and "), strings.Join(keys, ", ")),
+		Code: result.CodeMQTT5Only, Message: fmt.Sprintf("the cases of MQTT %s go without %s, which only MQTT 5 has", strings.Join(versions, " and "), strings.Join(keys, ", ")),
 		Hint: "--protocol 5 measures only those that have it",
 	}}
 }

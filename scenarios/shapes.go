@@ -24,6 +24,9 @@ type Shape struct {
 	// Counts is what the lines of progress count: "received".
 	Counts string
 
+	// Kind is what a report says that requests are.
+	Kind result.Kind
+
 	// Combined is set where one connection is a topic's publisher and its subscriber.
 	Combined bool
 	// Cycles is set where the subscribers connect, subscribe and disconnect over
@@ -53,63 +56,63 @@ var (
 	// Pairs gives every topic one publisher and one subscriber, each on a
 	// connection of its own.
 	Pairs = &Shape{
-		Name: "pairs", publishers: one, subscribers: one,
+		Name: "pairs", Kind: result.KindMessages, publishers: one, subscribers: one,
 		Noun: "publisher", Unit: messageRate, Counts: "received", count: received,
 	}
 	// Loopback gives every topic one connection that both publishes and subscribes.
 	Loopback = &Shape{
-		Name: "loopback", publishers: one, subscribers: one, Combined: true, named: true, oneTopic: true,
+		Name: "loopback", Kind: result.KindMessages, publishers: one, subscribers: one, Combined: true, named: true, oneTopic: true,
 		Noun: "client", Doing: "publishing and subscribing", Unit: messageRate, Counts: "received", count: received,
 	}
 	// FanOut gives every topic one publisher and many subscribers.
 	FanOut = &Shape{
-		Name: "fan-out", publishers: one, subscribers: manyUp,
+		Name: "fan-out", Kind: result.KindMessages, publishers: one, subscribers: manyUp,
 		Noun: "publisher", Unit: messageRate, Counts: "received", count: received,
 	}
 	// FanIn gives every topic many publishers and one subscriber.
 	FanIn = &Shape{
-		Name: "fan-in", publishers: manyUp, subscribers: one,
+		Name: "fan-in", Kind: result.KindMessages, publishers: manyUp, subscribers: one,
 		Noun: "publisher", Unit: messageRate, Counts: "received", count: received,
 	}
 	// ManyToMany gives every topic many publishers and many subscribers.
 	ManyToMany = &Shape{
-		Name: "many-to-many", publishers: manyUp, subscribers: manyUp,
+		Name: "many-to-many", Kind: result.KindMessages, publishers: manyUp, subscribers: manyUp,
 		Noun: "publisher", Unit: messageRate, Counts: "received", count: received,
 	}
 	// Shared gives every topic publishers and one shared subscription of many members.
 	Shared = &Shape{
-		Name: "shared", publishers: oneUp, subscribers: manyUp, share: "mqttload",
+		Name: "shared", Kind: result.KindMessages, publishers: oneUp, subscribers: manyUp, share: "mqttload",
 		Noun: "publisher", Unit: messageRate, Counts: "received", count: received,
 	}
 	// Publish has publishers only: a request ends written (QoS 0) or acknowledged.
 	Publish = &Shape{
-		Name: "publish", publishers: oneUp, subscribers: none,
+		Name: "publish", Kind: result.KindMessages, publishers: oneUp, subscribers: none,
 		request: "one message acknowledged", requestQoS0: "one message written",
 		Noun: "publisher", Unit: messageRate, Counts: "sent", count: func(it result.Iteration) int64 { return it.Sent },
 	}
 	// Subscribe has subscribers only: they count what others publish.
 	Subscribe = &Shape{
-		Name: "subscribe", publishers: none, subscribers: oneUp, Listens: true,
-		unusedAxes: []string{"payload"}, noRate: "publishes nothing", request: result.ReceiveRequest,
+		Name: "subscribe", Kind: result.KindReceived, publishers: none, subscribers: oneUp, Listens: true,
+		unusedAxes: []string{"payload"}, noRate: "publishes nothing", request: "one message received",
 		Noun: "publisher", Unit: messageRate, Counts: "received", count: received,
 	}
 	// Connect has connections only, which stay idle.
 	Connect = &Shape{
-		Name: "connect", publishers: none, subscribers: none, named: true, oneTopic: true,
-		unusedAxes: []string{"qos", "payload"}, noRate: "publishes nothing", request: result.ConnectRequest,
+		Name: "connect", Kind: result.KindConnections, publishers: none, subscribers: none, named: true, oneTopic: true,
+		unusedAxes: []string{"qos", "payload"}, noRate: "publishes nothing", request: "one connection made",
 		Noun: "publisher", Unit: messageRate, Counts: "connected", count: requests,
 	}
 	// Churn connects, subscribes and disconnects at a rate; a request is one such cycle.
 	Churn = &Shape{
-		Name: "churn", publishers: none, subscribers: oneUp, Cycles: true, named: true, oneTopic: true,
-		unusedAxes: []string{"payload"}, request: result.ChurnRequest,
+		Name: "churn", Kind: result.KindCycles, publishers: none, subscribers: oneUp, Cycles: true, named: true, oneTopic: true,
+		unusedAxes: []string{"payload"}, request: "one client connected, subscribed and disconnected",
 		Noun: "client", Doing: "coming and going", Unit: "connects/s", Counts: "turns", count: requests,
 	}
 	// Offline publishes to persistent sessions whose subscribers are away, and
 	// measures how fast their queues drain once they are back. Queues holds what
 	// brokers queue by default.
 	Offline = &Shape{
-		Name: "offline", publishers: oneUp, subscribers: oneUp, Queues: 1000, named: true,
+		Name: "offline", Kind: result.KindMessages, publishers: oneUp, subscribers: oneUp, Queues: 1000, named: true,
 		noRate:  "measures how fast queues drain, whatever they were filled at",
 		request: "one message delivered that had waited for its subscriber's return",
 		Noun:    "publisher", Unit: messageRate, Counts: "received", count: received,
