@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"math/big"
 	"net"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -37,7 +36,7 @@ func settle(t *testing.T, what string, cond func() bool) {
 func TestShutdown(t *testing.T) {
 	before := runtime.NumGoroutine()
 	b := New(Config{})
-	l, err := Listen("127.0.0.1:0", nil)
+	l, err := Listen("mqtt", "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,24 +176,17 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// TestListeners serves plain, TLS and Unix listeners at once. A TLS peer that
+// TestListeners serves plain and TLS listeners at once. A TLS peer that
 // says nothing does not keep others from connecting.
 func TestListeners(t *testing.T) {
 	cert, pool := certificate(t)
 	b := startBroker(t, Config{})
 	plain := listen(t, b)
-	secure, err := Listen("127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
+	secure, err := Listen("mqtts", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "mqtt")
-	local, err := Listen("unix:"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range []net.Listener{secure, local} {
-		go func() { _ = b.Serve(l) }()
-	}
+	go func() { _ = b.Serve(secure) }()
 	silent, err := net.Dial("tcp", secure.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -205,26 +197,25 @@ func TestListeners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	overUnix, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := connect(t, plain, clean(packet.V5, "plain"))
 	s.subscribe(sub("#", 1))
-	for i, nc := range []net.Conn{overTLS, overUnix} {
-		c := peerOf(t, nc)
-		c.connect(clean(packet.V5, fmt.Sprint("c", i)))
-		c.subscribe(sub("echo", 0))
-		c.publish1("to/plain", "x")
-		s.sendAck(packet.PUBACK, s.wantPublish("to/plain", "x", 1).PacketID)
-		s.publish("echo", "y", 0, 0)
-		c.wantPublish("echo", "y", 0)
-		s.wantPublish("echo", "y", 0)
-		c.raw("f0 00")
-		c.wantClosed(packet.ReasonProtocolError)
-	}
-	if _, err := Listen("127.0.0.1:99999", nil); err == nil {
+	c := peerOf(t, overTLS)
+	c.connect(clean(packet.V5, "secure"))
+	c.subscribe(sub("echo", 0))
+	c.publish1("to/plain", "x")
+	s.sendAck(packet.PUBACK, s.wantPublish("to/plain", "x", 1).PacketID)
+	s.publish("echo", "y", 0, 0)
+	c.wantPublish("echo", "y", 0)
+	s.wantPublish("echo", "y", 0)
+	c.raw("f0 00")
+	c.wantClosed(packet.ReasonProtocolError)
+	if _, err := Listen("mqtt", "127.0.0.1:99999", nil); err == nil {
 		t.Error("listening on port 99999 succeeds")
+	}
+	for _, scheme := range []string{"", "ws"} {
+		if _, err := Listen(scheme, "127.0.0.1:0", nil); err == nil || !strings.Contains(err.Error(), "does not serve scheme") {
+			t.Errorf("scheme %q: %v", scheme, err)
+		}
 	}
 }
 
@@ -232,7 +223,7 @@ func TestListeners(t *testing.T) {
 func TestTLSHandshakeTimeout(t *testing.T) {
 	cert, _ := certificate(t)
 	b := startBroker(t, Config{ConnectTimeout: 50 * time.Millisecond})
-	l, err := Listen("127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
+	l, err := Listen("mqtts", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,42 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
-
-	"github.com/mqttload/mqttload/internal/wire"
 )
 
-// Listen opens addr, "host:port" or "unix:PATH", for [Broker.Serve]. With a
-// tlsConfig its connections are TLS ones; the handshake is left to the
-// goroutine that serves the connection, so that a slow peer holds up nobody.
-func Listen(addr string, tlsConfig *tls.Config) (net.Listener, error) {
-	network := "tcp"
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		network, addr = "unix", path
+// listeners has the constructor of every transport, by the scheme of its URLs.
+var listeners = map[string]func(addr string, conf *tls.Config) (net.Listener, error){
+	"mqtt":  listenTCP,
+	"mqtts": listenTLS,
+}
+
+// Listen opens addr, "host:port", for [Broker.Serve] to clients whose URLs have
+// the scheme, "mqtt" or "mqtts". conf is for those over TLS.
+func Listen(scheme, addr string, conf *tls.Config) (net.Listener, error) {
+	listen, known := listeners[scheme]
+	if !known {
+		return nil, fmt.Errorf("listen on %s: the broker does not serve scheme %q", addr, scheme)
 	}
-	l, err := net.Listen(network, addr)
+	l, err := listen(addr, conf)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w; choose another address or port 0", addr, err)
 	}
-	if tlsConfig != nil {
-		return tlsListener{l, tlsConfig}, nil
-	}
 	return l, nil
-}
-
-type tlsListener struct {
-	net.Listener
-	config *tls.Config
-}
-
-func (l tlsListener) Accept() (net.Conn, error) {
-	nc, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	// The writer of a TLS connection must not block a reader: see package wire.
-	return tls.Server(wire.NonBlocking(nc), l.config), nil
 }
 
 // Serve accepts connections from l until the broker is shut down, then returns

@@ -32,7 +32,7 @@ func startBroker(t testing.TB, cfg Config) *Broker {
 // listen serves b on a loopback TCP port.
 func listen(t testing.TB, b *Broker) string {
 	t.Helper()
-	l, err := Listen("127.0.0.1:0", nil)
+	l, err := Listen("mqtt", "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

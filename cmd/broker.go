@@ -178,7 +178,7 @@ func (a *app) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]
 		if o.users == "" {
 			a.warnPublic(l.addr)
 		}
-		nl, err := broker.Listen(l.addr, l.conf)
+		nl, err := broker.Listen(l.scheme, l.addr, l.conf)
 		if err != nil {
 			for _, other := range listeners {
 				_ = other.Close()

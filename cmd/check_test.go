@@ -21,7 +21,7 @@ func expired(ts *testscript.TestScript, _ bool, args []string) {
 	b, err := tlsconf.ThrowAway(nil, time.Now().Add(-31*24*time.Hour))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.CAPEM(), 0o644))
-	l, err := broker.Listen("127.0.0.1:0", b.ServerConfig())
+	l, err := broker.Listen("mqtts", "127.0.0.1:0", b.ServerConfig())
 	ts.Check(err)
 	srv := broker.New(broker.Config{})
 	go func() { _ = srv.Serve(l) }()

@@ -14,7 +14,7 @@ import (
 var choices = map[string][]string{
 	"qos":         {"0", "1", "2"},
 	"protocol":    {"3.1", "3.1.1", "5"},
-	"transport":   {"tcp", "tls"},
+	"transport":   scenarios.TransportNames(),
 	"shape":       scenarios.ShapeNames(),
 	"arrival":     {"constant", "poisson"},
 	"auth-method": {scenarios.SCRAMSHA256},

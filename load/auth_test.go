@@ -49,7 +49,7 @@ func newTown(t *testing.T, configs map[string]broker.Config) *town {
 // secure has a broker speak TLS.
 func (n *town) secure(t *testing.T, addr string, conf *tls.Config) {
 	t.Helper()
-	l, err := broker.Listen("127.0.0.1:0", conf)
+	l, err := broker.Listen("mqtts", "127.0.0.1:0", conf)
 	if err != nil {
 		t.Fatal(err)
 	}

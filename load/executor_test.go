@@ -38,7 +38,11 @@ func testCase(qos byte, payload int, v packet.Version) scenarios.Case {
 // serve starts the loopback broker and points the cases at it.
 func serve(t testing.TB, cases []scenarios.Case, tc *tls.Config) {
 	t.Helper()
-	l, err := broker.Listen("127.0.0.1:0", tc)
+	scheme := "mqtt"
+	if tc != nil {
+		scheme = "mqtts"
+	}
+	l, err := broker.Listen(scheme, "127.0.0.1:0", tc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +50,6 @@ func serve(t testing.TB, cases []scenarios.Case, tc *tls.Config) {
 	go b.Serve(l)
 	t.Cleanup(func() { _ = b.Close() })
 	a := l.Addr().(*net.TCPAddr)
-	scheme := "mqtt"
-	if tc != nil {
-		scheme = "mqtts"
-	}
 	for i := range cases {
 		cases[i].Target.URLs = []scenarios.URL{{Scheme: scheme, Host: "127.0.0.1", Port: a.Port}}
 	}

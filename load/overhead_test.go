@@ -35,15 +35,15 @@ func TestMain(m *testing.M) {
 }
 
 func servePeer(kind string) int {
-	var tc *tls.Config
+	scheme, tc := "mqtt", (*tls.Config)(nil)
 	if kind == "broker-tls" {
 		bundle, err := tlsconf.ThrowAway(nil, time.Now())
 		if err != nil {
 			return 1
 		}
-		tc = bundle.ServerConfig()
+		scheme, tc = "mqtts", bundle.ServerConfig()
 	}
-	l, err := broker.Listen("127.0.0.1:0", tc)
+	l, err := broker.Listen(scheme, "127.0.0.1:0", tc)
 	if err != nil {
 		return 1
 	}

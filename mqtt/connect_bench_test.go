@@ -49,8 +49,8 @@ func serveBroker() int {
 	if err != nil {
 		return 1
 	}
-	plain, err1 := broker.Listen("127.0.0.1:0", nil)
-	secure, err2 := broker.Listen("127.0.0.1:0", bundle.ServerConfig())
+	plain, err1 := broker.Listen("mqtt", "127.0.0.1:0", nil)
+	secure, err2 := broker.Listen("mqtts", "127.0.0.1:0", bundle.ServerConfig())
 	if err1 != nil || err2 != nil {
 		return 1
 	}

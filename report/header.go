@@ -80,10 +80,26 @@ func tlsLine(r *result.Report) string {
 	if t.Insecure {
 		s += ", certificate NOT VERIFIED"
 	}
-	if slices.ContainsFunc(r.Cases, func(c result.Case) bool { return paramValue(c, "transport") == "tcp" }) {
-		s += " (rows with transport tls)"
+	secure, plain := transports(r.Cases)
+	if len(secure) > 0 && len(plain) > 0 {
+		s += " (rows with transport " + strings.Join(secure, ", ") + ")"
 	}
 	return s
+}
+
+// transports lists the transports of the cases, those over TLS apart.
+func transports(cases []result.Case) (secure, plain []string) {
+	for _, c := range cases {
+		t := paramValue(c, "transport")
+		list := &plain
+		if result.OverTLS(t) {
+			list = &secure
+		}
+		if t != NA && !slices.Contains(*list, t) {
+			*list = append(*list, t)
+		}
+	}
+	return secure, plain
 }
 
 func protocols(cases []result.Case) (ps []string) {

@@ -160,5 +160,5 @@ func transportOf(c *Case) string {
 	if t := c.param("transport"); t != "" {
 		return t
 	}
-	return "tcp"
+	return TransportTCP
 }

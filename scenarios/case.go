@@ -11,15 +11,6 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// Transport is how bytes reach the broker.
-type Transport string
-
-// Transports.
-const (
-	TCP Transport = "tcp"
-	TLS Transport = "tls"
-)
-
 // Arrival is how the intended times of an open loop lie within its rate.
 type Arrival string
 

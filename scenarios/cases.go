@@ -178,17 +178,26 @@ func shareUser(c *Case) {
 
 // impliedTransport is the transport where no axis names it.
 func impliedTransport(c *Case) (Transport, error) {
-	secure := 0
+	var found []Transport
 	for _, u := range c.Target.URLs {
-		if u.TLS() {
-			secure++
+		t := u.Transport()
+		if c.TLS.Given() {
+			t = t.Secured()
+		}
+		if !slices.Contains(found, t) {
+			found = append(found, t)
 		}
 	}
 	switch {
-	case c.TLS.Given(), secure > 0 && secure == len(c.Target.URLs):
-		return TLS, nil
-	case secure > 0:
-		return TCP, fmt.Errorf("the targets are part mqtt:// and part mqtts://: list transport: [tcp, tls] in matrix to measure each by itself")
+	case len(found) > 1:
+		slices.Sort(found)
+		a, b := found[0], found[1]
+		return TCP, fmt.Errorf("the targets are part %s:// and part %s://: list transport: [%s, %s] in matrix to measure each by itself",
+			a.Scheme(), b.Scheme(), a, b)
+	case len(found) == 1:
+		return found[0], nil
+	case c.TLS.Given():
+		return TCP.Secured(), nil
 	}
 	return TCP, nil
 }
@@ -319,22 +328,22 @@ func (s *Scenario) check(c *Case) Errors {
 		fail("payload", "a payload of %d bytes does not fit: with topic and properties the packet is %d bytes over MQTT's limit of 268,435,455",
 			c.Payload.Size, size-packet.MaxRemainingLength)
 	}
-	if c.Transport == TCP && c.TLS.Given() && !s.tlsAxis() {
-		fail("transport", "transport is tcp, and there are TLS options: add tls to transport or remove them")
+	if t := c.Transport; !t.Secure() && c.TLS.Given() && !s.tlsAxis() {
+		fail("transport", "transport is %s, and there are TLS options: add %s to transport or remove them", t, t.Secured())
 	}
 	return bad
 }
 
 // checkRows reads the credentials of the widest case through.
 func (s *Scenario) checkRows(cases []Case) Errors {
-	clients, tls, scram := 0, false, false
+	clients, secure, scram := 0, false, false
 	for _, c := range cases {
 		clients = max(clients, c.Load.Connections())
-		tls = tls || c.Transport == TLS
+		secure = secure || c.Transport.Secure()
 		scram = scram || c.Clients.AuthMethod != ""
 	}
 	if path := s.base.Clients.Credentials; path != "" && clients > 0 {
-		if err := checkCredentials(path, clients, tls, scram); err != nil {
+		if err := checkCredentials(path, clients, secure, scram); err != nil {
 			return Errors{s.at("credentials", err.Error())}
 		}
 	}
@@ -344,7 +353,7 @@ func (s *Scenario) checkRows(cases []Case) Errors {
 func (s *Scenario) tlsAxis() bool {
 	for _, a := range s.axes {
 		if a.key == "transport" {
-			return slices.Contains(valueNames(a), string(TLS))
+			return slices.ContainsFunc(valueNames(a), result.OverTLS)
 		}
 	}
 	return false

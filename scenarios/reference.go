@@ -39,7 +39,7 @@ func parseReference(text string, from URL) (URL, error) {
 		return u, fmt.Errorf("the Server Reference is no host:port: %w", err)
 	case u.HasUsername:
 		return u, errors.New("the Server Reference holds user information: a broker does not say who its clients are")
-	case from.TLS() && !u.TLS():
+	case from.Transport().Secure() && !u.Transport().Secure():
 		return u, errors.New("the Server Reference leads away from TLS: connect there without --follow-server-reference if that is meant")
 	}
 	u.Username, u.HasUsername, u.Password, u.HasPassword = from.Username, from.HasUsername, from.Password, from.HasPassword

@@ -143,7 +143,7 @@ func TestSetErrors(t *testing.T) {
 	checkErrors(t, builtin("default").SetFrom("--url", "url"), "--url: has no value")
 	checkErrors(t, builtin("default").SetFrom("--topic", "topic", "a", "b"), "--topic: topic takes one value")
 	checkErrors(t, builtin("default").SetFrom("--url", "url", "mqtt://a:s3cret", "h", "ws://c"),
-		"--url: number 1 of 3: port must be 1-65535", "--url: number 3 of 3: scheme ws is not supported yet: mqtt, mqtts, tcp, ssl and tls are")
+		"--url: number 1 of 3: port must be 1-65535", "--url: number 3 of 3: scheme ws is not supported yet: mqtt, tcp, mqtts, ssl, tls and tcps are")
 	checkErrors(t, builtin("default").SetFrom("--user-property", "user-property", "a", "b=c", "d"),
 		"--user-property a: user_properties must be written NAME=VALUE", "--user-property d: user_properties must be written NAME=VALUE")
 }

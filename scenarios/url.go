@@ -6,28 +6,26 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Default ports. (IANA: mqtt and secure-mqtt)
-const (
-	portTCP = 1883
-	portTLS = 8883
-)
-
 // URL is the address of a broker.
 type URL struct {
-	// Scheme is "mqtt" or "mqtts", whichever spelling was written.
+	// Scheme is that of its transport, such as "mqtt" or "mqtts", whichever
+	// spelling was written.
 	Scheme string
 	// Host is a DNS name or an IP address without brackets; an IPv6 zone stays.
 	Host string
 	Port int
 	// HasPort says that the port was written and is not the scheme's default.
 	HasPort bool
-	Path    string
+	// Path is "" or begins with "/"; a query is part of it. Only transports with
+	// [Transport.HasPath] have one.
+	Path string
 	// Username and Password are percent-decoded. String never shows them.
 	Username    string
 	HasUsername bool
@@ -35,14 +33,27 @@ type URL struct {
 	HasPassword bool
 }
 
-// TLS reports whether the scheme asks for TLS.
-func (u URL) TLS() bool { return u.Scheme == "mqtts" }
+// Transport is the one that the scheme stands for.
+func (u URL) Transport() Transport {
+	t, _ := ofScheme(u.Scheme)
+	return t
+}
+
+// Over returns the URL with another transport's scheme, and with its default
+// port where no port was written.
+func (u URL) Over(t Transport) URL {
+	u.Scheme = t.Scheme()
+	if !u.HasPort {
+		u.Port = t.Port()
+	}
+	return u
+}
 
 // Addr returns host:port for dialling, an IPv6 address in brackets.
 func (u URL) Addr() string { return net.JoinHostPort(u.Host, strconv.Itoa(u.Port)) }
 
-// String returns scheme://host:port, never user information.
-func (u URL) String() string { return u.Scheme + "://" + u.Addr() }
+// String returns scheme://host:port and the path, never user information.
+func (u URL) String() string { return u.Scheme + "://" + u.Addr() + u.Path }
 
 // GoString is [URL.String], so that %#v shows no password either.
 func (u URL) GoString() string { return u.String() }
@@ -50,21 +61,12 @@ func (u URL) GoString() string { return u.String() }
 // MarshalText is [URL.String], so that JSON shows no password either.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// schemes maps every spelling to the one that [URL] holds; "" is known and not
-// supported yet.
-var schemes = map[string]string{
-	"mqtt": "mqtt", "tcp": "mqtt", "mqtts": "mqtts", "ssl": "mqtts", "tls": "mqtts", "tcps": "mqtts",
-	"ws": "", "wss": "", "unix": "",
-}
-
-const knownSchemes = "mqtt, mqtts, tcp, ssl and tls"
-
 // ParseURL reads the address of a broker: mqtt://, tcp://, mqtts://, ssl://,
 // tls:// or tcps:// with optional user information, or a bare host, host:port,
 // IPv4 or IPv6 address, which means mqtt. Without a port it is 1883, or 8883
 // with TLS. No error repeats user information, as those of net/url do.
 func ParseURL(s string) (URL, error) {
-	u := URL{Scheme: "mqtt"}
+	u := URL{Scheme: TCP.Scheme()}
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return u, errors.New("target holds a space or a control character: percent-encode it")
 	}
@@ -76,7 +78,7 @@ func ParseURL(s string) (URL, error) {
 		}
 		rest = tail
 	}
-	rest, err := cutPath(rest)
+	rest, err := u.cutPath(rest)
 	if err != nil {
 		return u, err
 	}
@@ -90,31 +92,49 @@ func ParseURL(s string) (URL, error) {
 }
 
 func parseScheme(s string) (string, error) {
-	scheme, known := schemes[strings.ToLower(s)]
+	lower := strings.ToLower(s)
+	t, known := ofScheme(lower)
 	switch {
-	case known && scheme == "":
-		return "", fmt.Errorf("scheme %s is not supported yet: %s are", strings.ToLower(s), knownSchemes)
 	case known:
-		return scheme, nil
+		return t.Scheme(), nil
+	case slices.Contains(planned, lower):
+		return "", fmt.Errorf("scheme %s is not supported yet: %s are", lower, knownSchemes())
 	case s == "" || strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+-.", r)
 	}):
 		// What stands there may be a misplaced password.
-		return "", fmt.Errorf("target has no scheme before :// : known are %s", knownSchemes)
+		return "", fmt.Errorf("target has no scheme before :// : known are %s", knownSchemes())
 	}
-	return "", fmt.Errorf("scheme %q is unknown: known are %s", s, knownSchemes)
+	return "", fmt.Errorf("scheme %q is unknown: known are %s", s, knownSchemes())
 }
 
-// cutPath returns the part before the path, which MQTT over TCP does not have.
-func cutPath(s string) (string, error) {
+// cutPath returns the part before the path, and keeps the path where the
+// transport has one.
+func (u *URL) cutPath(s string) (string, error) {
 	i := strings.IndexAny(s, "/?#")
 	switch {
-	case i < 0 || s[i:] == "/":
-		return strings.TrimSuffix(s, "/"), nil
+	case i < 0:
+		return s, nil
 	case strings.Contains(s[i:], "@"):
 		return "", errors.New("user name or password of the target holds /, ? or #: write %2F, %3F or %23")
+	case u.Transport().HasPath():
+		return s[:i], u.setPath(s[i:])
+	case s[i:] == "/":
+		return s[:i], nil
 	}
 	return "", errors.New("target has a path, query or fragment, which MQTT over TCP does not use: remove it")
+}
+
+// setPath takes a path and query as they were written.
+func (u *URL) setPath(s string) error {
+	if strings.Contains(s, "#") {
+		return errors.New("target has a fragment, which no server gets to see: remove it, or write %23")
+	}
+	if s[0] != '/' {
+		s = "/" + s
+	}
+	u.Path = s
+	return nil
 }
 
 func (u *URL) setUser(info string) (err error) {
@@ -141,10 +161,7 @@ func (u *URL) setHostPort(s string) error {
 	if u.Host, err = checkHost(host); err != nil {
 		return err
 	}
-	u.Port = portTCP
-	if u.TLS() {
-		u.Port = portTLS
-	}
+	u.Port = u.Transport().Port()
 	if !hasPort {
 		return nil
 	}

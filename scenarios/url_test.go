@@ -47,7 +47,7 @@ func TestParseURL(t *testing.T) {
 		if u.HasUsername != userinfo || u.HasPassword != (userinfo && tt.in != "mqtt://u@h") {
 			t.Errorf("%s: has user %v, password %v", tt.in, u.HasUsername, u.HasPassword)
 		}
-		if again, err := ParseURL(u.String()); err != nil || again.Addr() != u.Addr() || again.TLS() != u.TLS() {
+		if again, err := ParseURL(u.String()); err != nil || again.Addr() != u.Addr() || again.Transport() != u.Transport() {
 			t.Errorf("%s: String does not parse to the same: %v, %v", tt.in, again, err)
 		}
 	}
@@ -65,10 +65,10 @@ func TestParseURLHasPort(t *testing.T) {
 // one but might be; no error repeats it.
 func TestParseURLErrors(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"ws://u:s3cret@h", "scheme ws is not supported yet: mqtt, mqtts, tcp, ssl and tls are"},
+		{"ws://u:s3cret@h", "scheme ws is not supported yet: mqtt, tcp, mqtts, ssl, tls and tcps are"},
 		{"wss://h", "scheme wss is not supported yet"},
 		{"unix:///run/x", "scheme unix is not supported yet"},
-		{"http://u:s3cret@h", `scheme "http" is unknown: known are mqtt, mqtts, tcp, ssl and tls`},
+		{"http://u:s3cret@h", `scheme "http" is unknown: known are mqtt, tcp, mqtts, ssl, tls and tcps`},
 		{"://u:s3cret@h", "target has no scheme before ://"},
 		{"u:s3cret@mqtt://h", "target has no scheme before ://"},
 		{"", "target has no host: write mqtt://host:1883"},

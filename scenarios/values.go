@@ -72,16 +72,6 @@ func ParseProtocol(s string) (packet.Version, error) {
 	return 0, errors.New("protocol must be 3.1, 3.1.1 or 5")
 }
 
-func parseTransport(s string) (Transport, error) {
-	switch Transport(s) {
-	case TCP, TLS:
-		return Transport(s), nil
-	case "ws", "wss", "unix", "quic":
-		return "", fmt.Errorf("transport %s is not supported yet: tcp and tls are", s)
-	}
-	return "", errors.New("transport must be tcp or tls")
-}
-
 // parseWhole reads a whole number in [least, most]. A leading zero is refused:
 // YAML 1.1 reads 010 as 8, and people as 10.
 func parseWhole(key, s string, least, most int64) (int64, error) {

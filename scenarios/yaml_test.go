@@ -244,8 +244,8 @@ func TestParseErrors(t *testing.T) {
 			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, topic_alias, topic_alias_maximum, receive_maximum, maximum_packet_size, request_problem_information, request_response_information, message_expiry, payload_format, subscription_identifier, no_local, retain_as_published, retain_handling, content_type, response_topic, correlation_data, auth_method, reauth_interval, will_topic, will_payload, will_qos, will_retain, will_delay`, `x.yaml:1: key "a" is there twice, first in line 1`}},
 		{"a comma in a value", "clients: {username: u, password: x,s3cret9}\n", []string{"x.yaml:1: a word without a value stands where a key is expected: quote a value that holds a comma"}},
 		{"all of a list", "target: {url: [mqtt://a:99999, h, http://b, ws://c], source_ip: [a, b]}\ntls:\n  curves:\n    - X\n    - Y\n", []string{
-			"x.yaml:1: url: number 1 of 4: port must be 1-65535", `x.yaml:1: url: number 3 of 4: scheme "http" is unknown: known are mqtt, mqtts, tcp, ssl and tls`,
-			"x.yaml:1: url: number 4 of 4: scheme ws is not supported yet: mqtt, mqtts, tcp, ssl and tls are",
+			"x.yaml:1: url: number 1 of 4: port must be 1-65535", `x.yaml:1: url: number 3 of 4: scheme "http" is unknown: known are mqtt, tcp, mqtts, ssl, tls and tcps`,
+			"x.yaml:1: url: number 4 of 4: scheme ws is not supported yet: mqtt, tcp, mqtts, ssl, tls and tcps are",
 			"x.yaml:1: source_ip a: source_ip must be an IP address of this machine", "x.yaml:1: source_ip b: source_ip must be an IP address of this machine",
 			`x.yaml:4: curves X: curve "X" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`,
 			`x.yaml:5: curves Y: curve "Y" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`}},

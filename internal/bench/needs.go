@@ -22,11 +22,9 @@ type needs struct {
 	bytesPerSecond, delivered float64 // of payload, at an open loop's highest rate
 }
 
-// What a connection takes of memory while it is idle, its session included, in
-// bytes; what the account of a message in flight takes; and a time of sending.
+// What the account of a message in flight takes of memory, in bytes, and a time
+// of sending.
 const (
-	tcpMemory     = 8 << 10
-	tlsMemory     = 28 << 10
 	accountMemory = 64
 	timeMemory    = 8
 )
@@ -40,10 +38,7 @@ func needsOf(c scenarios.Case, embedded bool) needs {
 		ends = 2
 	}
 	n := needs{descriptors: ends * connections}
-	idle := float64(tcpMemory)
-	if c.Transport == scenarios.TLS {
-		idle = tlsMemory
-	}
+	idle := float64(c.Transport.Memory())
 	flows := float64(l.Topics) * float64(l.Publishers)
 	// A publisher has its message and one that is being written, a subscriber one that is being read.
 	buffers := float64(2*l.PublisherClients()+l.SubscriberClients()) * float64(c.Payload.Max())

@@ -14,9 +14,6 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// tlsPort is the registered port of MQTT over TLS.
-const tlsPort = 8883
-
 // Aim picks for every case those of its targets that speak its transport, and
 // reads its certificates now rather than when clients connect. Cases without a
 // target are left to the embedded broker.
@@ -28,7 +25,7 @@ func Aim(cases []scenarios.Case) Faults {
 		if len(c.Target.URLs) > 0 {
 			c.Target.URLs = suiting(c, both, &bad)
 		}
-		if c.Transport == scenarios.TLS {
+		if c.Transport.Secure() {
 			checkTLS(c, &bad)
 		}
 	}
@@ -44,13 +41,13 @@ func mixed(cases []scenarios.Case) bool {
 // mqtt:// into mqtts:// and moves a port that was not written; the other way
 // round is never taken: who wrote mqtts:// does not want a password in the clear.
 func suiting(c *scenarios.Case, both bool, bad *Faults) []scenarios.URL {
-	wanted := c.Transport == scenarios.TLS
+	wanted := c.Transport
 	var list []scenarios.URL
 	for _, u := range c.Target.URLs {
 		switch {
-		case u.TLS() == wanted:
-		case wanted && (!u.HasPort || !both):
-			u = overTLS(u)
+		case u.Transport() == wanted:
+		case u.Transport().Secured() == wanted && (!u.HasPort || !both):
+			u = u.Over(wanted)
 		default:
 			continue
 		}
@@ -68,14 +65,6 @@ func suiting(c *scenarios.Case, both bool, bad *Faults) []scenarios.URL {
 		return c.Target.URLs
 	}
 	return list
-}
-
-func overTLS(u scenarios.URL) scenarios.URL {
-	u.Scheme = "mqtts"
-	if !u.HasPort {
-		u.Port = tlsPort
-	}
-	return u
 }
 
 // checkTLS reads the certificates now rather than when clients connect.
@@ -110,7 +99,7 @@ func StartEmbedded(cases []scenarios.Case) (*broker.Broker, error) {
 		u, ok := listeners[c.Transport]
 		if !ok {
 			var err error
-			if c.Transport == scenarios.TLS && bundle == nil {
+			if c.Transport.Secure() && bundle == nil {
 				bundle, err = tlsconf.ThrowAway(serverNames(cases), time.Now())
 			}
 			if err == nil {
@@ -123,7 +112,7 @@ func StartEmbedded(cases []scenarios.Case) (*broker.Broker, error) {
 			listeners[c.Transport] = u
 		}
 		c.Target.URLs = []scenarios.URL{u}
-		if c.Transport == scenarios.TLS {
+		if c.Transport.Secure() {
 			c.TLS.CAPEM = slices.Concat(c.TLS.CAPEM, bundle.CAPEM())
 		}
 	}
@@ -141,12 +130,12 @@ func serverNames(cases []scenarios.Case) []string {
 }
 
 func listenEmbedded(b *broker.Broker, t scenarios.Transport, bundle *tlsconf.Bundle) (scenarios.URL, error) {
-	u := scenarios.URL{Scheme: "mqtt", Host: "127.0.0.1", HasPort: true}
+	u := scenarios.URL{Scheme: t.Scheme(), Host: "127.0.0.1", HasPort: true}
 	var conf *tls.Config
-	if t == scenarios.TLS {
-		u.Scheme, conf = "mqtts", bundle.ServerConfig()
+	if t.Secure() {
+		conf = bundle.ServerConfig()
 	}
-	l, err := broker.Listen("127.0.0.1:0", conf)
+	l, err := broker.Listen(t.Scheme(), "127.0.0.1:0", conf)
 	if err != nil {
 		return u, err
 	}

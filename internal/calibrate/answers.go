@@ -108,7 +108,7 @@ func judgeDelivery(want result.Delivery) func(*result.Case) (string, bool, bool)
 func (q *question) run(ctx context.Context) (r result.Case, err error) {
 	b := broker.New(broker.Config{Faults: []broker.Fault{q.fault}})
 	defer func() { _ = b.Close() }()
-	l, err := broker.Listen("127.0.0.1:0", nil)
+	l, err := broker.Listen("mqtt", "127.0.0.1:0", nil)
 	if err != nil {
 		return r, err
 	}

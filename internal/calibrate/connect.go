@@ -2,12 +2,12 @@ package calibrate
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/scenarios"
@@ -43,7 +43,8 @@ func (m *measurement) connect(ctx context.Context, p *peer) error {
 }
 
 func (k *connects) round(ctx context.Context, m *measurement, p *peer, t scenarios.Transport) error {
-	conf, err := p.ends.clientTLS(m.caseOver(t))
+	over := m.caseOver(t)
+	conf, err := p.ends.clientTLS(over)
 	if err != nil {
 		return err
 	}
@@ -67,8 +68,9 @@ func (k *connects) round(ctx context.Context, m *measurement, p *peer, t scenari
 	k.exchange = append(k.exchange, cpu)
 	s := mqtt.NewSweeper()
 	defer s.Stop()
+	routes := p.ends.routes(over)
 	cpu, rate, err = storm(m.Connects, func(i int) (func(), error) {
-		c, err := p.ends.connectMQTT(ctx, t, conf, i, s)
+		c, err := connectMQTT(ctx, routes, i, s)
 		if err != nil {
 			return nil, err
 		}
@@ -127,23 +129,17 @@ func storm(n int, open func(i int) (shut func(), err error)) (cpu, rate float64,
 	return cpu, rate, err
 }
 
-// connectMQTT connects a client as the engine does.
-func (e *ends) connectMQTT(ctx context.Context, t scenarios.Transport, conf *tls.Config, i int, s *mqtt.Sweeper) (*mqtt.Client, error) {
-	dial := func(ctx context.Context) (net.Conn, error) {
-		d := net.Dialer{KeepAlive: -1}
-		nc, err := d.DialContext(ctx, "tcp", e.Broker[t])
-		if err != nil || t != scenarios.TLS {
-			return nc, err
-		}
-		tc := tls.Client(mqtt.NonBlocking(nc), conf)
-		if err := tc.HandshakeContext(ctx); err != nil {
-			_ = nc.Close()
-			return nil, err
-		}
-		return tc, nil
-	}
+// routes is how clients reach the broker over a transport, as in a run.
+func (e *ends) routes(c *scenarios.Case) *dial.Routes {
+	aimed := *c
+	e.target(&aimed)
+	return dial.NewRoutes(&aimed, nil)
+}
+
+// connectMQTT connects client i as the engine does.
+func connectMQTT(ctx context.Context, r *dial.Routes, i int, s *mqtt.Sweeper) (*mqtt.Client, error) {
 	return mqtt.Connect(ctx, mqtt.Config{
-		Dial: dial, Version: packet.V311, ClientID: fmt.Sprintf("calibrate%d", i), CleanStart: true, KeepAlive: time.Minute,
+		Dial: r.Dialer(i).Dial, Version: packet.V311, ClientID: fmt.Sprintf("calibrate%d", i), CleanStart: true, KeepAlive: time.Minute,
 		Inflight: 100, Sweeper: s,
 	})
 }

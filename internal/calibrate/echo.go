@@ -86,9 +86,9 @@ func packetSize(c *scenarios.Case) int {
 	return header + body
 }
 
-// clientTLS is the TLS configuration towards e, nil for TCP.
+// clientTLS is the TLS configuration towards e, nil without TLS.
 func (e *ends) clientTLS(c *scenarios.Case) (*tls.Config, error) {
-	if c.Transport != scenarios.TLS {
+	if !c.Transport.Secure() {
 		return nil, nil
 	}
 	o := c.TLS

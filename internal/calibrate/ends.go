@@ -38,8 +38,8 @@ func openEnds() (*server, error) {
 	s := &server{broker: broker.New(broker.Config{}), ends: ends{
 		Echo: map[scenarios.Transport]string{}, Broker: map[scenarios.Transport]string{}, CAPEM: bundle.CAPEM(),
 	}}
-	for t, conf := range map[scenarios.Transport]*tls.Config{scenarios.TCP: nil, scenarios.TLS: bundle.ServerConfig()} {
-		if err := s.listen(t, conf); err != nil {
+	for _, t := range scenarios.Transports() {
+		if err := s.listen(t, bundle.ServerConfig()); err != nil {
 			s.close()
 			return nil, err
 		}
@@ -48,16 +48,16 @@ func openEnds() (*server, error) {
 }
 
 func (s *server) listen(t scenarios.Transport, conf *tls.Config) error {
-	echo, err := broker.Listen("127.0.0.1:0", nil)
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	if conf != nil {
+	if t.Secure() {
 		echo = tls.NewListener(echo, conf)
 	}
 	s.listeners = append(s.listeners, echo)
 	go serveEcho(echo)
-	l, err := broker.Listen("127.0.0.1:0", conf)
+	l, err := broker.Listen(t.Scheme(), "127.0.0.1:0", conf)
 	if err != nil {
 		return err
 	}
@@ -105,9 +105,8 @@ func echo(nc net.Conn) {
 // target aims a case at the broker.
 func (e *ends) target(c *scenarios.Case) {
 	host, port, _ := net.SplitHostPort(e.Broker[c.Transport])
-	u := scenarios.URL{Scheme: "mqtt", Host: host, HasPort: true}
-	if c.Transport == scenarios.TLS {
-		u.Scheme = "mqtts"
+	u := scenarios.URL{Scheme: c.Transport.Scheme(), Host: host, HasPort: true}
+	if c.Transport.Secure() {
 		c.TLS.CAPEM = e.CAPEM
 	}
 	u.Port, _ = strconv.Atoi(port)
@@ -118,7 +117,7 @@ func (e *ends) target(c *scenarios.Case) {
 func (e *ends) dialEcho(ctx context.Context, t scenarios.Transport, conf *tls.Config) (net.Conn, error) {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "tcp", e.Echo[t])
-	if err != nil || t != scenarios.TLS {
+	if err != nil || !t.Secure() {
 		return nc, err
 	}
 	tc := tls.Client(nc, conf)

@@ -170,7 +170,7 @@ func (m *measurement) pacingFigures() {
 func (m *measurement) connectionFigures() {
 	for _, t := range m.transports {
 		k, bare := m.connects[t], "net.Dial"
-		if t == scenarios.TLS {
+		if t.Secure() {
 			bare = "tls.Dial"
 		}
 		over := param("transport", t)

@@ -48,11 +48,7 @@ var errNoRSS = errors.New("the resident memory is not known on this system")
 // idleBytes holds n connections and returns by how much they made the resident
 // memory of this process grow.
 func idleBytes(ctx context.Context, e *ends, t scenarios.Transport, n int) (int64, error) {
-	c := scenarios.Case{Transport: t}
-	conf, err := e.clientTLS(&c)
-	if err != nil {
-		return 0, err
-	}
+	routes := e.routes(&scenarios.Case{Transport: t})
 	s := mqtt.NewSweeper()
 	defer s.Stop()
 	clients := make([]*mqtt.Client, n)
@@ -64,7 +60,7 @@ func idleBytes(ctx context.Context, e *ends, t scenarios.Transport, n int) (int6
 		}
 	}()
 	open := func(i int) (_ func(), err error) {
-		clients[i], err = e.connectMQTT(ctx, t, conf, i, s)
+		clients[i], err = connectMQTT(ctx, routes, i, s)
 		return nil, err
 	}
 	if _, err := open(0); err != nil { // what the first one brings is no other's

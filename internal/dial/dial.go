@@ -46,11 +46,12 @@ type Dialer struct {
 	Source string // local address, "" for any
 	Legs   Legs
 
-	routes   *Routes
-	number   int         // of the client, from 0
-	identity *Identity   // of a credentials file; nil without
-	conf     *tls.Config // nil for TCP
-	err      error
+	routes    *Routes
+	number    int       // of the client, from 0
+	identity  *Identity // of a credentials file; nil without
+	transport scenarios.Transport
+	conf      *tls.Config // nil without TLS
+	err       error
 
 	// mu guards URL and way where others than the one who dials look at them.
 	mu  sync.Mutex
@@ -67,13 +68,19 @@ func (r *Routes) Dialer(i int) *Dialer {
 	if len(sources) > 0 {
 		d.Source = sources[i/len(urls)%len(sources)]
 	}
-	d.err = d.secure()
+	d.err = d.aim()
 	return d
 }
 
-// secure gives d the TLS configuration of its host, where it is to have one.
-func (d *Dialer) secure() (err error) {
-	if d.routes.c.Transport != scenarios.TLS && !d.URL.TLS() {
+// aim settles the transport to d's URL, with the TLS configuration of its host
+// where it is over TLS. A case over TLS is never dialled in the clear, whatever
+// its URL says.
+func (d *Dialer) aim() (err error) {
+	d.transport = d.URL.Transport()
+	if d.routes.c.Transport.Secure() {
+		d.transport = d.transport.Secured()
+	}
+	if !d.transport.Secure() {
 		return nil
 	}
 	if d.conf, err = d.routes.tlsConfig(d.URL.Host); err != nil || d.identity == nil {
@@ -99,45 +106,15 @@ func (r *Routes) tlsConfig(host string) (*tls.Config, error) {
 	return conf, err
 }
 
-// Dial opens the connection. It is a [mqtt.Dialer]. TLS handshakes grow their
-// goroutine's stack: who opens many calls it from goroutines that end soon.
+// Dial opens the connection over the transport. It is a [mqtt.Dialer]. TLS
+// handshakes grow their goroutine's stack: who opens many calls it from
+// goroutines that end soon.
 func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
 	d.Legs = Legs{}
-	nc, err := d.transport(ctx)
-	if err != nil || d.conf == nil {
-		return nc, err
-	}
-	start := time.Now()
-	tc := tls.Client(mqtt.NonBlocking(nc), d.conf)
-	if err := tc.HandshakeContext(ctx); err != nil {
-		_ = nc.Close()
-		return nil, &tlsError{err}
-	}
-	d.Legs.TLS = time.Since(start)
-	d.Legs.Resumed = tc.ConnectionState().DidResume
-	return tc, nil
-}
-
-// transport opens what is below TLS.
-func (d *Dialer) transport(ctx context.Context) (net.Conn, error) {
-	if d.routes.open != nil {
-		start := time.Now()
-		nc, err := d.routes.open(ctx, "tcp", d.URL.Addr(), d.Source)
-		d.Legs.TCP = time.Since(start)
-		return nc, err
-	}
-	n, took, err := d.routes.resolve(ctx, d.URL.Host)
-	d.Legs.DNS = took
-	if err != nil {
-		return nil, err
-	}
-	start := time.Now()
-	nc, err := n.connect(ctx, uint16(d.URL.Port), d.Source)
-	d.Legs.TCP = time.Since(start)
-	return nc, err
+	return openers[d.transport](ctx, d)
 }
 
 // Fault says of what connection err is the end; nil stays nil.
@@ -146,7 +123,7 @@ func (d *Dialer) Fault(err error) error {
 		return nil
 	}
 	url, way := d.Where()
-	return &Error{url, way, d.conf != nil, err}
+	return &Error{url, way, d.Secure(), err}
 }
 
 // Err returns why d cannot dial at all, nil where it can.
@@ -156,7 +133,7 @@ func (d *Dialer) Err() error { return d.err }
 func (d *Dialer) Fail(err error) { d.err = err }
 
 // Secure reports whether the connection is one over TLS.
-func (d *Dialer) Secure() bool { return d.conf != nil }
+func (d *Dialer) Secure() bool { return d.transport.Secure() }
 
 // Bound bounds ctx by the connect timeout of a case, whose cause is
 // [mqtt.ErrConnectTimeout].

@@ -44,9 +44,7 @@ func (d *Dialer) Follow(connect func() error) error {
 // not gone to again.
 func (d *Dialer) refer(reference string) error {
 	from := d.URL
-	if d.conf != nil {
-		from.Scheme = "mqtts" // whatever was written: the transport is TLS
-	}
+	from.Scheme = d.transport.Scheme() // whatever was written: this is how d connects
 	way := append(slices.Clip(d.way), d.URL.String())
 	list, err := scenarios.ParseReferences(reference, from)
 	if err != nil {
@@ -62,7 +60,7 @@ func (d *Dialer) refer(reference string) error {
 	d.mu.Lock()
 	d.URL, d.way = to, way
 	d.mu.Unlock()
-	return d.secure()
+	return d.aim()
 }
 
 // ByReference is what a link follows references by; nil follows none.

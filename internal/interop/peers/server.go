@@ -22,7 +22,7 @@ import (
 // with its input. kind is sink, ack, flood or broker; with a dir it speaks TLS
 // and leaves its authority there.
 func runServer(kind, dir string, in io.Reader, out io.Writer) error {
-	var tc *tls.Config
+	scheme, tc := "mqtt", (*tls.Config)(nil)
 	if dir != "" {
 		bundle, err := tlsconf.ThrowAway(nil, time.Now())
 		if err != nil {
@@ -31,9 +31,9 @@ func runServer(kind, dir string, in io.Reader, out io.Writer) error {
 		if err := os.WriteFile(filepath.Join(dir, "ca.pem"), bundle.CAPEM(), 0o600); err != nil {
 			return err
 		}
-		tc = bundle.ServerConfig()
+		scheme, tc = "mqtts", bundle.ServerConfig()
 	}
-	l, err := broker.Listen("127.0.0.1:0", tc)
+	l, err := broker.Listen(scheme, "127.0.0.1:0", tc)
 	if err != nil {
 		return err
 	}
