@@ -15,18 +15,19 @@ import (
 var auditFormats = formatSet(report.AuditFormats())
 
 var auditFlags = []flagGroup{{"Flags", []flagSpec{
-	{name: "output", short: "o", kind: list, tool: true, help: "write the findings to `FILE` (.json, .md, .txt) or FORMAT=FILE, - for stdout; repeatable"},
-	{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(auditFormats, ", ") + " (default console)"},
+	outputFlag("findings", ".json, .md, .txt"),
+	formatFlag(auditFormats),
 }}}
 
 func (a *app) auditCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "audit FILE... [flags]", Short: "Recompute the numbers of a report",
-		Long: "Audit recomputes what a report or a table of another tool says of itself: the\n" +
-			"number of iterations behind Error and StdDev, Req/sec against Mean, digits, short\n" +
-			"iterations, stalls hidden in a mean; of reports of mqttload every number that\n" +
-			"follows from iterations, counts and histograms. It ends with 8 where a number does\n" +
-			"not follow from the data; what is right and misleads is a warning, and ends with 0.",
+		Long: "Audit recomputes the numbers of a report of mqttload, or of a table of another\n" +
+			"tool: the number of iterations behind Error and StdDev, Req/sec against Mean,\n" +
+			"digits, short iterations, and stalls hidden in a mean; for reports of mqttload,\n" +
+			"every number that follows from iterations, counts and histograms. The exit code\n" +
+			"is 8 if a number does not follow from the data. A number that is correct but\n" +
+			"misleading is a warning, with exit code 0.",
 		Example: "  mqttload audit report.json",
 		Args:    someFiles,
 		RunE:    func(c *cobra.Command, args []string) error { return a.audit(c, args) },

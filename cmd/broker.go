@@ -23,21 +23,32 @@ import (
 )
 
 var brokerFlags = []flagGroup{{"Flags", []flagSpec{
-	{name: "listen", help: "`ADDRESS` to listen on (default 127.0.0.1:1883, with --tls 127.0.0.1:8883)"},
-	{name: "tls-listen", help: "`ADDRESS` to listen on with TLS, besides --listen"},
-	{name: "tls", kind: toggle, tool: true, key: "broker-tls", help: "TLS on --listen"},
-	{name: "cert", key: "broker-cert", aliases: []string{"certfile", "cert-file"}, help: "`FILE` of the server certificate and its chain (default one to be thrown away)"},
-	{name: "key", key: "broker-key", aliases: []string{"keyfile", "key-file"}, help: "`FILE` of its key, unless in the same file"},
-	{name: "ca-out", help: "write the throw-away certificate's CA to `FILE`, which may replace a certificate and nothing else"},
-	{name: "addr-file", help: "write the addresses to `FILE` once they are listened on, one URL a line"},
-	{name: "users", help: "CSV `FILE` of who may connect, its first row user,password; by password, or by SCRAM-SHA-256 (default everybody)"},
-	{name: "server-reference", help: "send MQTT 5 clients away to the server `HOST:PORT`"},
-	{name: "server-reference-code", help: "the `REASON`: use-another (0x9C) or moved (0x9D) (default use-another)"},
-	{name: "receive-maximum", key: "broker-receive-maximum", help: "`N` QoS 1 and 2 messages that an MQTT 5 client may have unacknowledged (default 1024)"},
-	{name: "max-keepalive", key: "broker-max-keepalive", help: "`TIME` that MQTT 5 clients get where they ask for a longer keep alive, 0s for theirs (default 60s)"},
-	{name: "refuse-filter", kind: list, key: "broker-refuse-filter", help: "`FILTER` that nobody may subscribe to; repeatable"},
-	{name: "quiet", kind: toggle, tool: true, help: "do not say why connections end"},
-	{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},
+	{name: "listen", value: "ADDRESS",
+		help: "address to listen on", preset: "127.0.0.1:1883, with --tls 127.0.0.1:8883"},
+	{name: "tls-listen", value: "ADDRESS", help: "address to listen on with TLS, in addition to --listen"},
+	{name: "tls", kind: toggle, tool: true, key: "broker-tls", help: "use TLS on --listen"},
+	{name: "cert", key: "broker-cert", aliases: []string{"certfile", "cert-file"}, value: "FILE",
+		help: "server certificate and its chain", preset: "a temporary self-signed one"},
+	{name: "key", key: "broker-key", aliases: []string{"keyfile", "key-file"}, value: "FILE",
+		help: "private key of the certificate, unless it is in the same file"},
+	{name: "ca-out", value: "FILE",
+		help: "write the CA of the temporary certificate to this file; only certificates are overwritten"},
+	{name: "addr-file", value: "FILE",
+		help: "write the addresses to this file once the broker listens, one URL per line"},
+	{name: "users", value: "FILE",
+		help:   "CSV file of the users who may connect, by password or SCRAM-SHA-256; its first row is user,password",
+		preset: "anyone may connect"},
+	{name: "server-reference", value: "HOST:PORT", help: "redirect MQTT 5 clients to this server"},
+	{name: "server-reference-code", value: "REASON",
+		help: "reason of the redirect: use-another (0x9C) or moved (0x9D)", preset: "use-another"},
+	{name: "receive-maximum", key: "broker-receive-maximum", value: "N",
+		help: "unacknowledged QoS 1 and 2 messages that an MQTT 5 client may have", preset: "1024"},
+	{name: "max-keepalive", key: "broker-max-keepalive", value: "TIME",
+		help: "longest keep-alive interval of MQTT 5 clients; 0s for no limit", preset: "60s"},
+	{name: "refuse-filter", kind: list, key: "broker-refuse-filter", value: "FILTER",
+		help: "refuse subscriptions to this filter; repeatable"},
+	{name: "quiet", kind: toggle, tool: true, help: "do not log why connections end"},
+	configFlag,
 }}}
 
 // brokerOptions is what the broker command was asked to do.
@@ -52,15 +63,15 @@ type brokerOptions struct {
 
 func (a *app) brokerCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "broker [flags]", Short: "Serve the embedded broker", Args: noArgs,
-		Long: "Broker serves the broker that mqttload measures when no other target is given.\n" +
-			"It is made for measuring, not for production: it lives in memory, and everybody\n" +
-			"who reaches it, or who is among --users, may connect, publish and subscribe.\n\n" +
-			"Values come from, first to last: flag, environment (--tls-listen is\n" +
-			"MQTTLOAD_TLS_LISTEN), configuration file (tls-listen: ...), default. There,\n" +
-			"--tls, --cert and --key are MQTTLOAD_BROKER_TLS, _CERT and _KEY, broker-tls,\n" +
-			"broker-cert and broker-key: without \"broker\" they are those of run's clients.\n" +
-			"The same goes for --receive-maximum, --max-keepalive and --refuse-filter.",
+		Use: "broker [flags]", Short: "Run the embedded broker", Args: noArgs,
+		Long: "Broker serves the embedded broker, which run measures when no target is given.\n" +
+			"It is made for measuring, not for production: it keeps everything in memory, and\n" +
+			"anyone who can reach it may publish and subscribe, unless --users lists who may.\n\n" +
+			"Precedence, highest first: flag, environment (MQTTLOAD_TLS_LISTEN is --tls-listen),\n" +
+			"configuration file (tls-listen: ...), default. In the environment and the file,\n" +
+			"--tls, --cert, --key, --receive-maximum, --max-keepalive and --refuse-filter have\n" +
+			"the prefix \"broker\": MQTTLOAD_BROKER_TLS, broker-tls. Without it, these names\n" +
+			"belong to the clients of run.",
 		Example: "  mqttload broker --listen 127.0.0.1:1883",
 	}
 	define(c, brokerFlags)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,20 +21,22 @@ import (
 const peerCommand = "calibrate-peer"
 
 var calibrateFlags = []flagGroup{{"Flags", []flagSpec{
-	{name: "rounds", tool: true, help: "measure everything `N` times, in turns (default 5)"},
-	{name: "quick", kind: toggle, tool: true, help: "three short rounds, below 20 seconds: a first look"},
-	{name: "full", kind: toggle, tool: true, help: "besides, open loops: 1 to 1,000 pairs, and 10,000 connections; a minute or two more"},
-	{name: "qos", short: "q", kind: list, help: "QoS `LIST` of 0, 1, 2 (default all)"},
-	{name: "payload", kind: list, help: "payload `LIST` in bytes (default 10,1KiB,8KiB, for which there are goals)"},
-	{name: "transport", kind: list, help: "transport `LIST` of tcp, tls (default both)"},
-	{name: "tls", kind: toggle, help: "the same as --transport tls"},
-	{name: "tls-max", help: "highest TLS `VERSION` of the clients"},
-	{name: "curves", kind: list, help: "key exchange `LIST` of the clients"},
-	{name: "strict", kind: toggle, tool: true, help: "end with 6 where a goal is missed"},
-	{name: "no-save", kind: toggle, tool: true, help: "do not keep the result for the ceilings that run shows"},
-	{name: "output", short: "o", kind: list, tool: true, help: "write the report to `FILE` (.json, .md, .csv, ...) or FORMAT=FILE, - for stdout; repeatable"},
-	{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(reportFormats, ", ") + " (default console)"},
-	{name: "quiet", kind: toggle, tool: true, help: "print results and faults only"},
+	{name: "rounds", tool: true, value: "N", help: "number of rounds; each measures everything once", preset: "5"},
+	{name: "quick", kind: toggle, tool: true, help: "three short rounds, under 20 seconds: a first look"},
+	{name: "full", kind: toggle, tool: true,
+		help: "also measure open loops of 1 to 1,000 pairs and 10,000 connections; takes a minute or two more"},
+	{name: "qos", short: "q", kind: list, value: "LIST", help: "QoS levels: 0, 1, 2", preset: "all"},
+	{name: "payload", kind: list, value: "LIST",
+		help: "payload sizes in bytes", preset: "10,1KiB,8KiB, for which there are goals"},
+	{name: "transport", kind: list, value: "LIST", help: "transports: tcp, tls", preset: "both"},
+	{name: "tls", kind: toggle, help: "same as --transport tls"},
+	{name: "tls-max", value: "VERSION", help: "highest TLS version of the clients"},
+	{name: "curves", kind: list, value: "LIST", help: "key exchanges that the clients offer"},
+	{name: "strict", kind: toggle, tool: true, help: "exit with 6 if a goal is missed"},
+	{name: "no-save", kind: toggle, tool: true, help: "do not save the result, which run uses to show its ceilings"},
+	outputFlag("report", ".json, .md, .csv, ..."),
+	formatFlag(reportFormats),
+	{name: "quiet", kind: toggle, tool: true, help: "print only results and errors"},
 }}}
 
 // sizeFlag scales what is measured, for tests of the command.
@@ -43,12 +44,13 @@ const sizeFlag = "size"
 
 func (a *app) calibrateCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "calibrate [flags]", Short: "Measure the tool itself on this machine", Args: noArgs,
+		Use: "calibrate [flags]", Short: "Measure this tool itself on this machine", Args: noArgs,
 		Long: "Calibrate measures what a message, a connection and an idle connection cost this\n" +
-			"tool here, each beside the least that the same work costs without MQTT, in CPU\n" +
-			"time and in interleaved rounds; and whether it measures what is known beforehand.\n" +
-			"The result is kept, and run then says how near to the tool's ceiling a row is.\n" +
-			"A goal that is missed is no fault unless --strict; a wrong answer ends with 1.",
+			"tool on this machine, in CPU time and in interleaved rounds, next to the cost of\n" +
+			"the same work without MQTT. It also measures things whose results are known\n" +
+			"beforehand. The result is saved, and run then shows how close each row comes to\n" +
+			"the tool's ceiling. The exit code is 1 if a known result came out wrong; a missed\n" +
+			"goal is an error only with --strict.",
 		Example: "  mqttload calibrate --output calibration.json",
 	}
 	define(c, calibrateFlags)
@@ -62,7 +64,7 @@ func (a *app) calibrateCommand() *cobra.Command {
 // calibratePeerCommand is the other process of calibrate.
 func (a *app) calibratePeerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: peerCommand, Hidden: true, Args: noArgs, Short: "Serve what calibrate measures against",
+		Use: peerCommand, Hidden: true, Args: noArgs, Short: "Run the other side of calibrate's measurements",
 		RunE: func(c *cobra.Command, _ []string) error {
 			bench.RaiseNoFile()
 			return calibrate.ServePeer(c.Context(), a.Stdin, a.Stdout)

@@ -20,11 +20,11 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// checkFlags are run's, but for what judges results and writes them.
-var checkFlags = append(withoutGroups(runFlags, "Judging", "Output"), flagGroup{"Output", []flagSpec{
-	{name: "format", tool: true, help: "`FORMAT` on stdout: console or json (default console)"},
-	{name: "seed", tool: true, help: "`N` from which the run id is made (default at random)"},
-	{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},
+// checkFlags are those of run, except for judging and writing results.
+var checkFlags = append(withoutGroups(runFlags, "Gates", "Output"), flagGroup{"Output", []flagSpec{
+	formatFlag([]string{"console", "json"}),
+	{name: "seed", tool: true, value: "N", help: "seed of the run id", preset: "random"},
+	configFlag,
 }})
 
 func withoutGroups(groups []flagGroup, titles ...string) []flagGroup {
@@ -35,11 +35,11 @@ func withoutGroups(groups []flagGroup, titles ...string) []flagGroup {
 
 func (a *app) checkCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "check [SCENARIO] [flags]", Short: "Check host and broker before a run",
-		Long: "Check takes what run takes and finds out, with a handful of packets, what would\n" +
-			"keep that run from being one: limits of this host, a broker that cannot be\n" +
-			"reached, trusted or logged in to, messages that do not come back, and cases that\n" +
-			"the broker's limits rule out.",
+		Use: "check [SCENARIO] [flags]", Short: "Check this host and the broker before a run",
+		Long: "Check takes the same arguments as run and verifies, with a few packets, that the\n" +
+			"run can work: that the limits of this host suffice, that the broker can be\n" +
+			"reached, trusted and logged in to, that messages come back, and that the broker's\n" +
+			"limits allow every case.",
 		Example: "  mqttload check quick --url mqtts://broker --cafile ca.pem",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {

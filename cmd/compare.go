@@ -14,29 +14,32 @@ import (
 )
 
 var compareFlags = []flagGroup{{"Flags", []flagSpec{
-	{name: "base", kind: list, tool: true, help: "base `FILE`; several pool their iterations"},
-	{name: "head", kind: list, tool: true, help: "head `FILE`; several pool their iterations"},
-	{name: "across", tool: true, help: "compare inside the file: param `KEY`, such as transport, or KEY=VALUE with VALUE as the base"},
-	{name: "ignore", kind: list, tool: true, help: "param `KEY` that does not count for finding a case's counterpart; repeatable"},
-	{name: "threshold", tool: true, help: "least change that matters, `PERCENT` (default 5%)"},
-	{name: "allow", kind: list, tool: true, help: "`KEY` of a difference between the runs that may be, see above; repeatable"},
-	{name: "strict", kind: toggle, tool: true, help: "end with 8 if any case is inconclusive"},
-	{name: "output", short: "o", kind: list, tool: true, help: "write the comparison to `FILE` (.json, .md, .html, .txt) or FORMAT=FILE, - for stdout; repeatable"},
-	{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(comparisonFormats, ", ") + " (default console)"},
+	{name: "base", kind: list, tool: true, value: "FILE", help: "base report; the iterations of several are pooled"},
+	{name: "head", kind: list, tool: true, value: "FILE", help: "head report; the iterations of several are pooled"},
+	{name: "across", tool: true, value: "KEY",
+		help: "compare the values of this parameter, such as transport, inside one report; KEY=VALUE makes VALUE the base"},
+	{name: "ignore", kind: list, tool: true, value: "KEY",
+		help: "ignore this parameter when matching cases; repeatable"},
+	{name: "threshold", tool: true, value: "PERCENT", help: "smallest change that matters", preset: "5%"},
+	{name: "allow", kind: list, tool: true, value: "KEY",
+		help: "ignore this difference between the runs (see above); repeatable"},
+	{name: "strict", kind: toggle, tool: true, help: "exit with 8 if a case is inconclusive"},
+	outputFlag("comparison", ".json, .md, .html, .txt"),
+	formatFlag(comparisonFormats),
 }}}
 
 func (a *app) compareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "compare-reports BASE HEAD... [flags]", Aliases: []string{"compare"},
-		Short: "Compare reports, case by case",
-		Long: "Compare-reports says of every case whether HEAD is faster or slower than BASE,\n" +
-			"the same, or whether nobody can tell. Several HEADs are compared with BASE one by\n" +
-			"one; files joined by commas are one side, whose iterations are pooled. It reads\n" +
-			"reports of mqttload (.json, .json.gz), BenchmarkDotNet's markdown and full JSON,\n" +
-			"tab-separated tables and Go benchmark text. It ends with 0 without a regression,\n" +
-			"with 7 for one, and with 8 where the reports cannot be compared.\n\n" +
-			"Runs that were unlike are refused. What may differ is named by --allow:\n" +
-			wrapped(result.UnlikeKeys) + ".",
+		Short: "Compare reports case by case",
+		Long: "Compare-reports says for each case whether HEAD is faster than BASE, slower, the\n" +
+			"same or inconclusive. Several HEADs are compared with BASE one by one; files\n" +
+			"joined by commas are one side, and their iterations are pooled. It reads reports\n" +
+			"of mqttload (.json, .json.gz), BenchmarkDotNet's markdown and full JSON,\n" +
+			"tab-separated tables and Go benchmark text. The exit code is 0 without a\n" +
+			"regression, 7 with one, and 8 if the reports cannot be compared.\n\n" +
+			"Runs that differ in their conditions are refused. --allow accepts a difference:\n" +
+			strings.Join(wrapped(strings.Join(result.UnlikeKeys, ", "), 78), "\n") + ".",
 		Example: "  mqttload compare-reports base.json head.json",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.compareReports(c, args)
@@ -46,22 +49,6 @@ func (a *app) compareCommand() *cobra.Command {
 	complete(c, "format", comparisonFormats)
 	complete(c, "allow", result.UnlikeKeys)
 	return c
-}
-
-// wrapped lists words in lines of a help text.
-func wrapped(words []string) string {
-	const width = 78
-	text, line := "", ""
-	for i, w := range words {
-		if i < len(words)-1 {
-			w += ","
-		}
-		if len(line)+len(w) > width {
-			text, line = text+strings.TrimSpace(line)+"\n", ""
-		}
-		line += w + " "
-	}
-	return text + strings.TrimSpace(line)
 }
 
 var errNamedPipe = errors.New("is a named pipe (FIFO), which may never be written to")

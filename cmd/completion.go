@@ -56,7 +56,7 @@ func shellCompletion(root *cobra.Command) {
 			continue
 		}
 		c.Example = "  source <(mqttload completion bash)"
-		c.Short = "Print the script for a shell's completion"
+		c.Short = "Print the completion script for a shell"
 		c.Args = noArgs
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		for _, shell := range c.Commands() {

@@ -34,19 +34,19 @@ var exitCodes = map[bench.Class]int{
 
 const exitCodesHelp = `Exit codes:
   0    ok
-  1    internal error, or a report that could not be written; calibrate: a
-       known answer that came out wrong
-  2    usage or configuration; nothing was sent
+  1    internal error, or a report could not be written; calibrate: a known
+       result came out wrong
+  2    usage or configuration error; nothing was sent
   3    target unreachable or refused; nothing was measured
-  4    run incomplete: clients lost, messages unsent, a case failed, or with
-       --strict a rate that was not kept
+  4    run incomplete: clients lost, messages unsent, a case failed; with
+       --strict, also a rate that was not kept
   5    delivery contract broken: loss at QoS 1 or 2, duplicates at QoS 2
   6    gate failed
-  7    regression: slower than the base, or delivery worse
-  8    reports not comparable: unlike runs, cases missing, or with --strict
-       inconclusive; audit: numbers that do not follow from the data
+  7    regression: slower than the base, or worse delivery
+  8    reports not comparable: unlike runs or missing cases; with --strict, also
+       inconclusive cases; audit: numbers that do not follow from the data
   130  interrupted
-  Where several apply, it is the first of 130, 3, 4, 5, 8, 7, 6.
+  If several apply, this order decides: 130, 3, 4, 5, 8, 7, 6.
 `
 
 var errInterrupted = errors.New("interrupted")

@@ -19,16 +19,27 @@ const (
 	toggle // true or false
 )
 
-// flagSpec is one flag. Help is the line of --help, with the placeholder of
-// the value in backquotes.
+// flagSpec is one flag. In --help, value names the value behind the flag, and
+// help is a sentence that stands without it; preset is the default, where there
+// is one to tell.
 type flagSpec struct {
 	name, short string
 	kind        int
 	key         string // in the environment and in configurations, where it is not the name
+	value       string
 	help        string
+	preset      string
 	aliases     []string // what other tools call it: accepted, not shown
 	tool        bool     // about the tool, not about the scenario
 	secret      bool     // its value is never shown
+}
+
+// usage is what --help and shell completions say of the flag.
+func (f flagSpec) usage() string {
+	if f.preset == "" {
+		return f.help
+	}
+	return f.help + " [default: " + f.preset + "]"
 }
 
 // flagGroup is one section of --help.
@@ -37,130 +48,189 @@ type flagGroup struct {
 	flags []flagSpec
 }
 
+// configFlag is the same in all commands that read the configuration.
+var configFlag = flagSpec{name: "config", tool: true, value: "FILE",
+	help: "configuration file", preset: "mqttload.yaml, if it exists"}
+
+// formatFlag is the flag that chooses one of formats for stdout.
+func formatFlag(formats []string) flagSpec {
+	return flagSpec{name: "format", tool: true, value: "FORMAT",
+		help: "format on stdout: " + strings.Join(formats, ", "), preset: "console"}
+}
+
+// outputFlag is the flag that writes what to files in formats such as endings.
+func outputFlag(what, endings string) flagSpec {
+	return flagSpec{name: "output", short: "o", kind: list, tool: true, value: "FILE",
+		help: "write the " + what + " to a file, in the format of its ending (" + endings + ") " +
+			"or as FORMAT=FILE; - is stdout; repeatable"}
+}
+
 // runFlags are the flags of run. Their order is that in which they are applied.
 var runFlags = []flagGroup{
 	{"Target", []flagSpec{
-		{name: "url", kind: list, help: "broker `URL`: mqtt://, mqtts://, also tcp ssl tls; repeat it to take turns (default: the embedded broker)"},
-		{name: "host", short: "h", help: "broker by `NAME` or address"},
-		{name: "port", short: "p", help: "broker's port `N` (default 1883, with TLS 8883)"},
-		{name: "connect-timeout", help: "`TIME` a connection may take, handshakes included (default 10s)"},
-		{name: "connect-rate", help: "new connections per second, `N` over all clients (default no limit)"},
-		{name: "reconnect", kind: toggle, help: "let clients whose connection was lost come back, with back-off"},
-		{name: "follow-server-reference", kind: toggle, help: "go where a broker refers its clients to (0x9C, 0x9D); MQTT 5"},
-		{name: "start-number", help: "`N` of the first client, for %i: several machines take apart (default 1)"},
-		{name: "source-ip", kind: list, help: "local `ADDRESS` to connect from; repeat it to take turns"},
+		{name: "url", kind: list, value: "URL",
+			help:   "broker address: mqtt:// or mqtts://, also tcp, ssl, tls; repeat to use several, round-robin",
+			preset: "the embedded broker"},
+		{name: "host", short: "h", value: "NAME", help: "broker's host name or IP address"},
+		{name: "port", short: "p", value: "N", help: "broker's port", preset: "1883, with TLS 8883"},
+		{name: "connect-timeout", value: "TIME", help: "time limit for connecting, handshakes included", preset: "10s"},
+		{name: "connect-rate", value: "N", help: "new connections per second, over all clients", preset: "no limit"},
+		{name: "reconnect", kind: toggle, help: "reconnect clients that lose their connection, with back-off"},
+		{name: "follow-server-reference", kind: toggle,
+			help: "follow the broker's redirects (Server Reference, 0x9C and 0x9D); MQTT 5"},
+		{name: "start-number", value: "N",
+			help: "number of the first client (%i); give each machine its own range", preset: "1"},
+		{name: "source-ip", kind: list, value: "ADDRESS",
+			help: "local address to connect from; repeat to use several, round-robin"},
 	}},
-	{"Matrix (lists: every combination is a case; 0,1 is the same as the flag twice)", []flagSpec{
-		{name: "qos", short: "q", kind: list, help: "QoS `LIST` of 0, 1, 2"},
-		{name: "payload", kind: list, help: "payload `LIST`: bytes (10, 8KiB, 1MB), @file, uniform:10-1KiB, normal:1KiB+-200, trace:FILE.csv, mix:10*9,8KiB*1, text:..., template:...; the last three take the rest, commas included"},
-		{name: "protocol", short: "V", kind: list, help: "MQTT version `LIST` of 3.1, 3.1.1, 5"},
-		{name: "transport", kind: list, help: "transport `LIST` of tcp, tls"},
-		{name: "tls", kind: toggle, help: "the same as --transport tls; mqtts:// and certificate flags imply it"},
+	{"Matrix (lists: each combination of values is a case; 0,1 is the same as giving the flag twice)", []flagSpec{
+		{name: "qos", short: "q", kind: list, value: "LIST", help: "QoS levels: 0, 1, 2"},
+		{name: "payload", kind: list, value: "LIST",
+			help: "payloads: a size (10, 8KiB, 1MB), @FILE, uniform:10-1KiB, normal:1KiB+-200, trace:FILE.csv, " +
+				"mix:10*9,8KiB*1, text:..., template:...; the last three include any commas that follow"},
+		{name: "protocol", short: "V", kind: list, value: "LIST", help: "MQTT versions: 3.1, 3.1.1, 5"},
+		{name: "transport", kind: list, value: "LIST", help: "transports: tcp, tls"},
+		{name: "tls", kind: toggle, help: "same as --transport tls; implied by mqtts:// and by certificate flags"},
 	}},
 	{"Load", []flagSpec{
-		{name: "shape", help: "`SHAPE` of the load: " + strings.Join(scenarios.ShapeNames(), ", ") + " (default: pairs, or inferred from the client counts)"},
-		{name: "pairs", short: "c", help: "`N` topics with one publisher and one subscriber each"},
-		{name: "topics", help: "`N` topics"},
-		{name: "publishers", help: "`N` publishers for each topic, 0 for none"},
-		{name: "subscribers", help: "`N` subscribers for each topic, 0 for none"},
-		{name: "topics-per-publisher", help: "`N` topics that share their publishers' connections"},
-		{name: "topics-per-subscriber", help: "`N` topics that share their subscribers' connections"},
-		{name: "share", help: "`GROUP`: a topic's subscribers share one subscription, $share/GROUP/..."},
-		{name: "filter", help: "`FILTER` to subscribe to in place of the topics, wildcards allowed"},
-		{name: "idle", help: "`N` more connections that only keep alive"},
-		{name: "messages", help: "messages per iteration, `N` over all publishers (default sized by --min-time); at a rate, of the whole case"},
-		{name: "inflight", short: "F", help: "`N` messages that each publisher keeps outstanding, 1 to 65535"},
-		{name: "verify", help: "`off` sends payloads as they are, without the stamp in their first 8 bytes, and knows only numbers (default on)"},
+		{name: "shape", value: "SHAPE", help: "load shape: " + strings.Join(scenarios.ShapeNames(), ", "),
+			preset: "pairs, or inferred from the client counts"},
+		{name: "pairs", short: "c", value: "N", help: "number of topics with one publisher and one subscriber each"},
+		{name: "topics", value: "N", help: "number of topics"},
+		{name: "publishers", value: "N", help: "publishers per topic; 0 for none"},
+		{name: "subscribers", value: "N", help: "subscribers per topic; 0 for none"},
+		{name: "topics-per-publisher", value: "N", help: "topics that share one publisher connection", preset: "1"},
+		{name: "topics-per-subscriber", value: "N", help: "topics that share one subscriber connection", preset: "1"},
+		{name: "share", value: "GROUP",
+			help: "use a shared subscription for the subscribers of each topic: $share/GROUP/..."},
+		{name: "filter", value: "FILTER", help: "subscribe to this filter instead of the topics; wildcards allowed"},
+		{name: "idle", value: "N", help: "additional connections that carry no messages, only keep-alives"},
+		{name: "messages", value: "N",
+			help:   "messages per iteration, over all publishers; with a rate, messages in the whole case",
+			preset: "sized by --min-time"},
+		{name: "inflight", short: "F", value: "N", help: "maximum messages in flight per publisher, 1 to 65535"},
+		{name: "verify", value: "MODE", help: "on: stamp each payload in its first 8 bytes to check its delivery; " +
+			"off: send payloads unchanged and only count messages", preset: "on"},
 	}},
-	{"Rate (one of the first four makes an open loop: every message has its time, whatever the broker does)", []flagSpec{
-		{name: "rate", help: "messages per second in TOTAL over all publishers, `LIST` of 500, 10k, 1.5M, 90/m; 0 for a closed loop"},
-		{name: "rate-per-client", help: "messages per second of EACH publisher, `LIST`"},
-		{name: "interval", help: "`TIME` between two messages of EACH publisher, 10ms"},
-		{name: "stages", help: "`TIME:RATE,...` in total, 30s:1k,1m:10k,30s:0: the rate moves in a straight line, first from 0; 0s:5k jumps"},
-		{name: "ramp", help: "`TIME` in which the rate rises from 0, as a part of the warm-up"},
-		{name: "arrival", help: "`KIND` constant or poisson (default constant)"},
-		{name: "duration", help: "`TIME` that a case takes, warm-up included; iterations are windows of 1 s (default warm-up + iterations)"},
+	{"Rate (with one of the first four, messages go out on a schedule, however slow the broker: an open loop)", []flagSpec{
+		{name: "rate", value: "LIST",
+			help: "total messages per second, over all publishers: 500, 10k, 1.5M, 90/m; 0 for a closed loop"},
+		{name: "rate-per-client", value: "LIST", help: "messages per second of each publisher"},
+		{name: "interval", value: "TIME", help: "time between two messages of each publisher, such as 10ms"},
+		{name: "stages", value: "TIME:RATE,...",
+			help: "total rate in stages, such as 30s:1k,1m:10k,30s:0; it starts at 0 and changes linearly in each stage; 0s:5k jumps"},
+		{name: "ramp", value: "TIME", help: "increase the rate from 0 over this time, which is part of the warm-up"},
+		{name: "arrival", value: "KIND", help: "gaps between messages: constant or poisson", preset: "constant"},
+		{name: "duration", value: "TIME",
+			help:   "length of a case, warm-up included; with a rate, iterations are windows of 1 s",
+			preset: "warm-up + iterations"},
 	}},
 	{"Measurement", []flagSpec{
-		{name: "launches", help: "`N` rounds with fresh connections"},
-		{name: "warmup", help: "`N` iterations that are run and not counted"},
-		{name: "iterations", help: "`N` iterations that are counted"},
-		{name: "min-time", help: "least `TIME` of an iteration that is sized by time"},
-		{name: "drain", help: "`TIME` without progress after which what is outstanding is given up"},
+		{name: "launches", value: "N", help: "how often to repeat the measurement with fresh connections"},
+		{name: "warmup", value: "N", help: "warm-up iterations, which are run but not counted"},
+		{name: "iterations", value: "N", help: "counted iterations"},
+		{name: "min-time", value: "TIME", help: "minimum length of an iteration that is sized by time"},
+		{name: "drain", value: "TIME", help: "give up on outstanding messages after this long without progress"},
 	}},
-	{"MQTT (%i client number, %c client id, %u user, %r run id, %% in topic, id, user, password, will)", []flagSpec{
-		{name: "topic", short: "t", help: "`TOPIC` to publish to"},
-		{name: "client-id", help: "client `ID`"},
-		{name: "username", short: "u", help: "user `NAME`"},
-		{name: "password", short: "P", secret: true, help: "`PASSWORD`; shows in ps: --password-file or --password-env does not"},
-		{name: "password-file", help: "`FILE` whose first line is the password"},
-		{name: "password-env", help: "`NAME` of the environment variable that holds the password"},
-		{name: "credentials", help: "CSV `FILE` with a client in each row; its first row names the columns id, user, password, cert, key"},
-		{name: "auth-method", help: "`METHOD` SCRAM-SHA-256: prove user and password by AUTH packets, and send no password; MQTT 5"},
-		{name: "reauth-interval", help: "`TIME` after which each client authenticates again on its connection (default never)"},
-		{name: "keepalive", short: "k", help: "keep alive `TIME`, 0s for none"},
+	{"MQTT (variables in topic, id, user, password and will: %i client number, %c client id, %u user, %r run id, " +
+		"%% a percent sign)", []flagSpec{
+		{name: "topic", short: "t", value: "TOPIC", help: "topic to publish to"},
+		{name: "client-id", value: "ID", help: "client identifier"},
+		{name: "username", short: "u", value: "NAME", help: "user name"},
+		{name: "password", short: "P", secret: true, value: "PASSWORD",
+			help: "password; visible in ps: prefer --password-file or --password-env"},
+		{name: "password-file", value: "FILE", help: "file whose first line is the password"},
+		{name: "password-env", value: "NAME", help: "environment variable that holds the password"},
+		{name: "credentials", value: "FILE",
+			help: "CSV file with one client per row; its first row names the columns: id, user, password, cert, key"},
+		{name: "auth-method", value: "METHOD",
+			help: "enhanced authentication; SCRAM-SHA-256 proves the password without sending it; MQTT 5"},
+		{name: "reauth-interval", value: "TIME",
+			help: "re-authenticate each connected client at this interval; MQTT 5", preset: "never"},
+		{name: "keepalive", short: "k", value: "TIME",
+			help: "keep-alive interval, in whole seconds (60s); 0s for none"},
 		{name: "retain", short: "r", kind: toggle, help: "publish retained messages"},
-		{name: "clean-start", kind: toggle, help: "begin with a new session (default true)"},
-		{name: "session-expiry", short: "x", help: "`TIME` the broker keeps the session; MQTT 5"},
-		{name: "user-property", kind: list, help: "`NAME=VALUE` on every message, the value with the client's variables; repeatable; MQTT 5"},
+		{name: "clean-start", kind: toggle, help: "start with a new session", preset: "true"},
+		{name: "session-expiry", short: "x", value: "TIME", help: "session expiry interval; MQTT 5"},
+		{name: "user-property", kind: list, value: "NAME=VALUE",
+			help: "user property of every message, with the variables above; repeatable; MQTT 5"},
 	}},
-	{"MQTT 5 (cases of earlier versions go without)", []flagSpec{
-		{name: "topic-alias", help: "`N` of its topics to which each publisher gives an alias, as far as the broker allows"},
-		{name: "message-expiry", help: "`TIME` after which a message is worth nothing"},
-		{name: "content-type", help: "`TEXT` on every message: what the payload is, such as application/json"},
-		{name: "response-topic", help: "`TOPIC` on every message, with the client's variables"},
-		{name: "correlation-data", help: "`DATA` on every message: text with the client's variables, or hex:00ff"},
-		{name: "payload-format", help: "`FORMAT` on every message: bytes, or utf-8, which the payloads must be"},
-		{name: "subscription-identifier", help: "`N` of every subscription, 1 to 268435455: its messages come with it"},
-		{name: "no-local", kind: toggle, help: "subscribe to what others publish, not to one's own"},
-		{name: "retain-as-published", kind: toggle, help: "let messages keep their retain flag"},
-		{name: "retain-handling", help: "`N`: retained messages come at each subscription (0), at a new one (1), never (2)"},
-		{name: "topic-alias-maximum", help: "`N` aliases that a subscriber takes from the broker"},
-		{name: "receive-maximum", help: "`N` unacknowledged messages that a subscriber takes, 1 to 65535"},
-		{name: "maximum-packet-size", help: "`BYTES` of the largest packet that a subscriber takes"},
-		{name: "request-problem-information", kind: toggle, help: "let the broker explain what it refuses (default true)"},
-		{name: "request-response-information", kind: toggle, help: "ask for Response Information, which the table then shows"},
+	{"MQTT 5 (ignored in cases of earlier versions)", []flagSpec{
+		{name: "topic-alias", value: "N", help: "topic aliases per publisher, as far as the broker allows"},
+		{name: "message-expiry", value: "TIME", help: "message expiry interval"},
+		{name: "content-type", value: "TEXT", help: "content type of every message, such as application/json"},
+		{name: "response-topic", value: "TOPIC", help: "response topic of every message, with the variables above"},
+		{name: "correlation-data", value: "DATA",
+			help: "correlation data of every message: text with the variables above, or hex:00ff"},
+		{name: "payload-format", value: "FORMAT",
+			help: "payload format of every message: bytes, or utf-8 if all payloads are text"},
+		{name: "subscription-identifier", value: "N", help: "identifier of every subscription, 1 to 268435455"},
+		{name: "no-local", kind: toggle, help: "do not receive own messages (No Local)"},
+		{name: "retain-as-published", kind: toggle, help: "keep the retain flag of messages (Retain As Published)"},
+		{name: "retain-handling", value: "N",
+			help: "receive retained messages at every subscription (0), at a new one (1), or never (2)"},
+		{name: "topic-alias-maximum", value: "N", help: "topic aliases that the broker may use towards a subscriber"},
+		{name: "receive-maximum", value: "N", help: "unacknowledged messages that a subscriber accepts, 1 to 65535"},
+		{name: "maximum-packet-size", value: "BYTES", help: "largest packet that a subscriber accepts"},
+		{name: "request-problem-information", kind: toggle,
+			help: "let the broker send reasons as text", preset: "true"},
+		{name: "request-response-information", kind: toggle,
+			help: "ask for Response Information and show it above the table"},
 	}},
 	{"Will (of every client)", []flagSpec{
-		{name: "will-topic", help: "`TOPIC` that the broker publishes to when a client is lost"},
-		{name: "will-payload", help: "`TEXT` of that message"},
-		{name: "will-qos", help: "`QOS` of that message: 0, 1 or 2"},
-		{name: "will-retain", kind: toggle, help: "retain it"},
-		{name: "will-delay", help: "`TIME` the broker waits before; MQTT 5"},
+		{name: "will-topic", value: "TOPIC",
+			help: "topic of the will, which the broker publishes when a client is lost"},
+		{name: "will-payload", value: "TEXT", help: "payload of the will"},
+		{name: "will-qos", value: "QOS", help: "QoS of the will: 0, 1 or 2"},
+		{name: "will-retain", kind: toggle, help: "publish the will as a retained message"},
+		{name: "will-delay", value: "TIME", help: "will delay interval; MQTT 5"},
 	}},
 	{"TLS", []flagSpec{
-		{name: "cafile", kind: list, aliases: []string{"ca", "cacert", "ca-file", "ca-cert"}, help: "`FILE` of trusted CA certificates, PEM or DER (default the system's)"},
-		{name: "capath", aliases: []string{"ca-path"}, help: "`DIR` of such files"},
-		{name: "cert", aliases: []string{"certfile", "cert-file"}, help: "`FILE` of the client certificate"},
-		{name: "key", aliases: []string{"keyfile", "key-file"}, help: "`FILE` of its key, unless in the same file"},
-		{name: "key-password-file", help: "`FILE` whose first line is the key's password"},
-		{name: "servername", aliases: []string{"server-name", "tls-server-name", "sni"}, help: "`NAME` to send and to verify (default the host)"},
-		{name: "alpn", kind: list, aliases: []string{"tls-alpn"}, help: "protocol `LIST` to offer"},
-		{name: "tls-min", help: "lowest TLS `VERSION` (default 1.2)"},
-		{name: "tls-max", help: "highest TLS `VERSION`"},
-		{name: "curves", kind: list, help: "key exchange `LIST`, such as X25519MLKEM768,X25519,P-256"},
-		{name: "insecure", kind: toggle, aliases: []string{"tls-skip-verify", "skip-verify", "insecure-skip-verify"}, help: "do not verify the broker's certificate"},
-		{name: "tls-resume", kind: toggle, help: "take up TLS sessions of earlier connections"},
+		{name: "cafile", kind: list, aliases: []string{"ca", "cacert", "ca-file", "ca-cert"}, value: "FILE",
+			help: "trusted CA certificates, PEM or DER", preset: "the system's"},
+		{name: "capath", aliases: []string{"ca-path"}, value: "DIR", help: "directory of trusted CA certificates"},
+		{name: "cert", aliases: []string{"certfile", "cert-file"}, value: "FILE", help: "client certificate"},
+		{name: "key", aliases: []string{"keyfile", "key-file"}, value: "FILE",
+			help: "private key of the client certificate, unless it is in the same file"},
+		{name: "key-password-file", value: "FILE", help: "file whose first line is the password of the key"},
+		{name: "servername", aliases: []string{"server-name", "tls-server-name", "sni"}, value: "NAME",
+			help: "server name to send and to verify", preset: "the host"},
+		{name: "alpn", kind: list, aliases: []string{"tls-alpn"}, value: "LIST", help: "ALPN protocols to offer"},
+		{name: "tls-min", value: "VERSION", help: "lowest TLS version", preset: "1.2"},
+		{name: "tls-max", value: "VERSION", help: "highest TLS version", preset: "the newest"},
+		{name: "curves", kind: list, value: "LIST",
+			help: "key exchanges to offer, such as X25519MLKEM768,X25519,P-256"},
+		{name: "insecure", kind: toggle, aliases: []string{"tls-skip-verify", "skip-verify", "insecure-skip-verify"},
+			help: "do not verify the broker's certificate"},
+		{name: "tls-resume", kind: toggle, help: "resume TLS sessions"},
 	}},
-	{"Judging (exit codes 6, 7, 8)", []flagSpec{
-		{name: "fail-if", kind: list, tool: true, help: "`GATE` that fails the run where it is true: 'p99 > 5ms @ qos=1', 'lost > 0'; repeatable"},
-		{name: "gate", kind: list, tool: true, help: "`FILE` of gates that must hold, one a line: p99 < 5ms; repeatable"},
-		{name: "baseline", kind: list, tool: true, help: "report `FILE` to compare with after the run; several pool their iterations"},
-		{name: "max-regression", tool: true, help: "`PERCENT` that a case may be slower than the baseline (default 5%)"},
-		{name: "allow", kind: list, tool: true, help: "`KEY` of a difference from the baseline's run that may be: see compare-reports; repeatable"},
+	{"Gates and baseline (exit codes 6, 7, 8)", []flagSpec{
+		{name: "fail-if", kind: list, tool: true, value: "GATE",
+			help: "fail the run if this is true, such as 'lost > 0' or 'p99 > 5ms @ qos=1'; repeatable"},
+		{name: "gate", kind: list, tool: true, value: "FILE",
+			help: "file of gates that must hold, one per line, such as p99 < 5ms; repeatable"},
+		{name: "baseline", kind: list, tool: true, value: "FILE",
+			help: "report to compare with after the run; the iterations of several are pooled"},
+		{name: "max-regression", tool: true, value: "PERCENT",
+			help: "how much slower than the baseline a case may be", preset: "5%"},
+		{name: "allow", kind: list, tool: true, value: "KEY",
+			help: "ignore this difference from the baseline (see compare-reports); repeatable"},
 	}},
 	{"Output", []flagSpec{
-		{name: "output", short: "o", kind: list, tool: true, help: "write the report to `FILE` (.json, .md, .csv, .html, .xml, ...) or FORMAT=FILE, - for stdout; repeatable"},
-		{name: "ledger", tool: true, help: "write the account of every stream, publisher to subscriber, to `FILE` as CSV"},
-		{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(reportFormats, ", ") + " (default console)"},
-		{name: "log", tool: true, help: "live log in the `STYLE` bdn: one line per iteration, as BenchmarkDotNet's"},
-		{name: "quiet", kind: toggle, tool: true, help: "print results and faults only"},
-		{name: "no-progress", kind: toggle, tool: true, help: "do not print progress"},
-		{name: "dry-run", kind: toggle, tool: true, help: "print the plan and what it needs, and stop"},
-		{name: "strict", kind: toggle, tool: true, help: "end with 4 where a rate was not kept"},
-		{name: "force", kind: toggle, tool: true, help: "run it though it needs more memory than there is"},
-		{name: "seed", tool: true, help: "`N` from which run id, sizes and arrivals are drawn (default at random)"},
-		{name: "config", tool: true, help: "configuration `FILE` (default mqttload.yaml, where there is one)"},
+		outputFlag("report", ".json, .md, .csv, .html, .xml, ..."),
+		{name: "ledger", tool: true, value: "FILE",
+			help: "write delivery counts per stream (publisher to subscriber) as CSV"},
+		formatFlag(reportFormats),
+		{name: "log", tool: true, value: "STYLE",
+			help: "live log; the style bdn prints one line per iteration, like BenchmarkDotNet"},
+		{name: "quiet", kind: toggle, tool: true, help: "print only results and errors"},
+		{name: "no-progress", kind: toggle, tool: true, help: "do not show progress"},
+		{name: "dry-run", kind: toggle, tool: true, help: "print the plan and the resources it needs, then stop"},
+		{name: "strict", kind: toggle, tool: true, help: "exit with 4 if a rate was not kept"},
+		{name: "force", kind: toggle, tool: true, help: "run even if there seems to be too little memory"},
+		{name: "seed", tool: true, value: "N",
+			help: "seed of the run id, random sizes and arrival times", preset: "random"},
+		configFlag,
 	}},
 }
 
@@ -181,11 +251,11 @@ func define(c *cobra.Command, groups []flagGroup) {
 	for _, f := range all(groups) {
 		switch f.kind {
 		case single:
-			fs.StringP(f.name, f.short, "", f.help)
+			fs.StringP(f.name, f.short, "", f.usage())
 		case list:
-			fs.StringArrayP(f.name, f.short, nil, f.help)
+			fs.StringArrayP(f.name, f.short, nil, f.usage())
 		case toggle:
-			fs.BoolP(f.name, f.short, false, f.help)
+			fs.BoolP(f.name, f.short, false, f.usage())
 		}
 		for _, a := range f.aliases {
 			canonical[a] = f.name
@@ -199,14 +269,47 @@ func define(c *cobra.Command, groups []flagGroup) {
 	})
 }
 
-// groupUsages renders one group as --help shows it.
-func groupUsages(c *cobra.Command, g flagGroup) string {
-	sub := pflag.NewFlagSet("", pflag.ContinueOnError)
-	sub.SortFlags = false
+// usages renders the group as --help shows it, in lines of up to width columns.
+func (g flagGroup) usages(width int) string {
+	const gap = "   "
+	var left []string
+	indent := 0
 	for _, f := range g.flags {
-		sub.AddFlag(c.Flags().Lookup(f.name))
+		name := "      --" + f.name
+		if f.short != "" {
+			name = "  -" + f.short + ", --" + f.name
+		}
+		if f.value != "" {
+			name += " " + f.value
+		}
+		left = append(left, name)
+		indent = max(indent, len(name)+len(gap))
 	}
-	return g.title + ":\n" + sub.FlagUsages()
+	var b strings.Builder
+	b.WriteString(strings.Join(wrapped(g.title+":", width), "\n") + "\n")
+	for i, f := range g.flags {
+		for _, line := range wrapped(f.usage(), width-indent) {
+			fmt.Fprintf(&b, "%-*s%s\n", indent, left[i], line)
+			left[i] = ""
+		}
+	}
+	return b.String()
+}
+
+// wrapped breaks text at spaces into lines of up to width columns.
+func wrapped(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
 }
 
 // commandLine is what was asked, as a report may show it: passwords and user

@@ -3,15 +3,17 @@ package cmd
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 )
 
 // help prints a command's help: an example first, because that is what people
-// look for, then what there is, by groups, and the exit codes.
+// look for, then the commands and the flags by group, and the exit codes.
 func (a *app) help(c *cobra.Command, _ []string) {
 	var b strings.Builder
 	if c.Example != "" {
@@ -33,7 +35,7 @@ func (a *app) help(c *cobra.Command, _ []string) {
 	switch groups := helpGroups[c.Name()]; {
 	case groups != nil:
 		for _, g := range groups {
-			b.WriteString("\n" + groupUsages(c, g))
+			b.WriteString("\n" + g.usages(a.helpWidth()))
 		}
 	default:
 		if flags := visible(c.LocalFlags()); flags != "" {
@@ -43,23 +45,38 @@ func (a *app) help(c *cobra.Command, _ []string) {
 	if c.Name() == "run" {
 		b.WriteString("\n" + runHelpTail)
 	}
-	if slices.Contains([]string{"mqttload", "run", "conn", "pub", "sub", "compare-reports", "audit", "check", "calibrate"}, c.Name()) {
+	if slices.Contains(judging, c.Name()) {
 		b.WriteString("\n" + exitCodesHelp)
 	}
 	_, _ = io.WriteString(c.OutOrStdout(), b.String())
 }
 
+// judging are the commands whose exit codes say more than that they worked.
+var judging = []string{"mqttload", "run", "conn", "pub", "sub", "compare-reports", "audit", "check", "calibrate"}
+
 // helpGroups are the commands whose flags are shown by groups.
 var helpGroups = map[string][]flagGroup{
-	"run": runFlags, "conn": connFlags, "pub": pubFlags, "sub": subFlags, "broker": brokerFlags, "compare-reports": compareFlags, "report": reportFlags, "audit": auditFlags,
+	"run": runFlags, "conn": connFlags, "pub": pubFlags, "sub": subFlags, "broker": brokerFlags,
+	"compare-reports": compareFlags, "report": reportFlags, "audit": auditFlags,
 	"calibrate": calibrateFlags, "check": checkFlags,
 }
 
-const runHelpTail = `Values come from, first to last: flag, environment (--client-id is
-MQTTLOAD_CLIENT_ID), configuration file (client-id: ...), scenario, default.
-In the environment, lists take commas between values; user-property and
-fail-if take new lines.
+const runHelpTail = `Precedence, highest first: flag, environment (MQTTLOAD_CLIENT_ID is
+--client-id), configuration file (client-id: ...), scenario, default.
+In the environment, commas separate the values of a list; in those of
+user-property and fail-if, line breaks do.
 `
+
+// helpWidth is the width of the terminal, as far as help can use it, and a
+// usual one where there is no terminal.
+func (a *app) helpWidth() int {
+	if f, ok := a.Stdout.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return min(max(width, 72), 120)
+		}
+	}
+	return 100
+}
 
 func visible(fs *pflag.FlagSet) string {
 	out := pflag.NewFlagSet("", pflag.ContinueOnError)

@@ -106,7 +106,7 @@ func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mqttload",
 		Short: "Load-testing for MQTT brokers",
-		Long: "Mqttload measures how fast and how faithfully an MQTT broker carries messages,\n" +
+		Long: "Mqttload measures how fast and how reliably an MQTT broker delivers messages,\n" +
 			"over a matrix of QoS, payload, protocol and transport.",
 		Example: "  mqttload run --url mqtt://broker:1883 --qos 0,1,2 --payload 10,1KiB",
 		Args:    cobra.ArbitraryArgs,

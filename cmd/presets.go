@@ -11,9 +11,9 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// The commands conn, pub and sub are for hands that know emqtt-bench, MQTTX or
-// mosquitto_pub: the same engine as run, with the flags that those tools have,
-// one case, and no warm-up.
+// The commands conn, pub and sub are for users of emqtt-bench, MQTTX and
+// mosquitto_pub: the same engine as run, with the flags of those tools, one case,
+// and no warm-up.
 
 // pick takes flags of run by name, one with another short letter as "name/letter".
 func pick(names ...string) (list []flagSpec) {
@@ -33,7 +33,8 @@ func pick(names ...string) (list []flagSpec) {
 // properties are those of MQTT 5 that mean something to it.
 func presetFlags(properties []string, own ...flagSpec) []flagGroup {
 	groups := []flagGroup{
-		{"Target", pick("url", "host", "port", "connect-timeout", "connect-rate/R", "reconnect", "follow-server-reference", "start-number", "source-ip")},
+		{"Target", pick("url", "host", "port", "connect-timeout", "connect-rate/R", "reconnect", "follow-server-reference",
+			"start-number", "source-ip")},
 		{"Load", own},
 	}
 	for _, g := range runFlags {
@@ -42,7 +43,7 @@ func presetFlags(properties []string, own ...flagSpec) []flagGroup {
 			g.flags = pick(properties...)
 		case strings.HasPrefix(g.title, "MQTT"):
 			g.flags = slices.DeleteFunc(slices.Clone(g.flags), func(f flagSpec) bool { return f.name == "topic" || f.name == "retain" })
-		case strings.HasPrefix(g.title, "Judging"):
+		case strings.HasPrefix(g.title, "Gates"):
 			g.flags = pick("fail-if", "gate")
 		case strings.HasPrefix(g.title, "Output"):
 			g.flags = slices.DeleteFunc(slices.Clone(g.flags), func(f flagSpec) bool { return f.name == "log" })
@@ -55,42 +56,69 @@ func presetFlags(properties []string, own ...flagSpec) []flagGroup {
 }
 
 var (
-	clientsFlag     = flagSpec{name: "clients", short: "c", tool: true, aliases: []string{"count"}, help: "`N` connections (default 1)"}
 	helloProperties = []string{"request-problem-information", "request-response-information"}
-	takenProperties = append([]string{"topic-alias-maximum", "receive-maximum", "maximum-packet-size"}, helloProperties...)
-	connFlags       = presetFlags(takenProperties, slices.Concat([]flagSpec{clientsFlag}, pick("protocol", "transport", "tls", "duration"))...)
-	pubFlags        = presetFlags(append([]string{"topic-alias", "message-expiry", "content-type", "response-topic", "correlation-data", "payload-format"}, helloProperties...), slices.Concat([]flagSpec{
+	takenProperties = append([]string{"topic-alias-maximum", "receive-maximum", "maximum-packet-size"},
+		helloProperties...)
+	pubProperties = append([]string{"topic-alias", "message-expiry", "content-type", "response-topic",
+		"correlation-data", "payload-format"}, helloProperties...)
+	subProperties = append([]string{"subscription-identifier", "no-local", "retain-as-published", "retain-handling"},
+		takenProperties...)
+)
+
+// What some flags of run mean in a preset.
+var (
+	clientsFlag = flagSpec{name: "clients", short: "c", tool: true, aliases: []string{"count"}, value: "N",
+		help: "number of connections", preset: "1"}
+	durationFlag = flagSpec{name: "duration", value: "TIME", help: "stop after this time", preset: "run until stopped"}
+)
+
+var (
+	connFlags = presetFlags(takenProperties, slices.Concat(
+		[]flagSpec{clientsFlag, durationFlag}, pick("protocol", "transport", "tls"))...)
+	pubFlags = presetFlags(pubProperties, slices.Concat([]flagSpec{
 		clientsFlag,
-		{name: "message", short: "m", tool: true, help: "`TEXT` to publish; the same as --payload text:TEXT"},
-		{name: "size", short: "s", tool: true, help: "payload `SIZE`; the same as --payload (default 256)"},
-		{name: "limit", short: "L", tool: true, help: "`N` messages in total over all publishers, and then end"},
-	}, pick("topic", "payload", "interval/I", "rate", "rate-per-client", "stages", "ramp", "arrival", "duration", "inflight", "verify", "qos", "retain", "protocol", "transport", "tls"))...)
-	subFlags = presetFlags(append([]string{"subscription-identifier", "no-local", "retain-as-published", "retain-handling"}, takenProperties...), slices.Concat([]flagSpec{
-		{name: "clients", short: "c", tool: true, help: "`N` connections that subscribe (default 1)"},
-		{name: "topic", short: "t", tool: true, help: "`FILTER` to subscribe to, wildcards, variables and $share/GROUP/ allowed"},
-		{name: "count", short: "C", tool: true, help: "`N` messages in total over all clients, and then end"},
-	}, pick("duration", "qos", "protocol", "transport", "tls"))...)
+		{name: "message", short: "m", tool: true, value: "TEXT", help: "payload as text; same as --payload text:TEXT"},
+		{name: "size", short: "s", tool: true, value: "SIZE", help: "payload size; same as --payload", preset: "256"},
+		{name: "limit", short: "L", tool: true, value: "N", help: "stop after this many messages, over all publishers"},
+	}, pick("topic", "payload"), []flagSpec{
+		{name: "interval", short: "I", value: "TIME",
+			help: "time between two messages of each publisher, such as 10ms", preset: "1s"},
+	}, pick("rate", "rate-per-client", "stages", "ramp", "arrival"), []flagSpec{durationFlag}, pick("inflight"), []flagSpec{
+		{name: "verify", value: "MODE",
+			help: "on: stamp each payload in its first 8 bytes; off: send payloads unchanged", preset: "off"},
+	}, pick("qos", "retain", "protocol", "transport", "tls"))...)
+	subFlags = presetFlags(subProperties, slices.Concat([]flagSpec{
+		{name: "clients", short: "c", tool: true, value: "N", help: "number of subscribers", preset: "1"},
+		{name: "topic", short: "t", tool: true, value: "FILTER",
+			help: "filter to subscribe to; wildcards, variables and $share/GROUP/ allowed"},
+		{name: "count", short: "C", tool: true, value: "N", help: "stop after this many messages, over all clients"},
+		durationFlag,
+	}, pick("qos", "protocol", "transport", "tls"))...)
 )
 
 func (a *app) connCommand() *cobra.Command {
-	return a.preset("conn", "Connect clients and keep them", connFlags, `Conn connects --clients clients, says how long that took, and keeps them until it
-is stopped or --duration is over. Stopped with Ctrl-C it ends with exit code 0.`,
+	return a.preset("conn", "Connect clients and keep them connected", connFlags,
+		`Conn connects --clients clients, reports how long that took, and keeps them
+connected until you stop it or --duration is over. Ctrl-C ends it with exit
+code 0.`,
 		"  mqttload conn -h broker -c 1000 --connect-rate 200", openConn)
 }
 
 func (a *app) pubCommand() *cobra.Command {
-	return a.preset("pub", "Publish, as emqtt-bench's and MQTTX's pub do", pubFlags, `Pub publishes with --clients clients, each a message every second unless
---interval, --rate or another flag says how fast (--interval 0s: as fast as the
-window allows), until it is stopped, or --limit or --duration is reached. Where the topic
-has %i, %c or %u every client has its own. Payloads are sent as they are.
-Stopped with Ctrl-C it ends with exit code 0.`,
+	return a.preset("pub", "Publish messages, like pub of emqtt-bench and MQTTX", pubFlags,
+		`Pub connects --clients clients, each of which publishes one message per second.
+Change the pace with --interval, --rate or --stages; --interval 0s publishes as
+fast as the window allows. Pub runs until you stop it, or until it reaches
+--limit or --duration. If the topic contains %i, %c or %u, each client has a
+topic of its own. Payloads are sent unchanged. Ctrl-C ends it with exit code 0.`,
 		"  mqttload pub -h broker -t bench/%i -c 100 -I 10ms -s 256 -q 1 -L 1000", openPub)
 }
 
 func (a *app) subCommand() *cobra.Command {
-	return a.preset("sub", "Subscribe and count, as emqtt-bench's and MQTTX's sub do", subFlags, `Sub connects --clients clients, subscribes each to --topic, and counts what comes
-until it is stopped, or --count or --duration is reached.
-Stopped with Ctrl-C it ends with exit code 0.`,
+	return a.preset("sub", "Subscribe and count, like sub of emqtt-bench and MQTTX", subFlags,
+		`Sub connects --clients clients, subscribes each of them to --topic, and counts
+the messages that arrive. It runs until you stop it, or until it reaches --count
+or --duration. Ctrl-C ends it with exit code 0.`,
 		"  mqttload sub -h broker -t 'bench/#' -c 50 -q 1", openSub)
 }
 

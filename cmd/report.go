@@ -3,7 +3,6 @@ package cmd
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +11,17 @@ import (
 )
 
 var reportFlags = []flagGroup{{"Flags", []flagSpec{
-	{name: "output", short: "o", kind: list, tool: true, help: "write it to `FILE` (.json, .md, .csv, .html, .xml, ...) or FORMAT=FILE, - for stdout; repeatable"},
-	{name: "format", tool: true, help: "`FORMAT` on stdout: " + strings.Join(reportFormats, ", ") + " (default console)"},
+	outputFlag("report", ".json, .md, .csv, .html, .xml, ..."),
+	formatFlag(reportFormats),
 }}}
 
 func (a *app) reportCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "report FILE... [flags]", Short: "Print saved reports in any format, merge several into one",
-		Long: "Report reads what run has written and prints it in another format. Several reports\n" +
-			"of one scenario, of machines that ran it at the same time or one after another,\n" +
-			"become one: iterations and histograms are put together, and no mean is averaged.\n" +
-			"Gates are judged again, and one that fails is exit code 6.",
+		Use: "report FILE... [flags]", Short: "Convert and merge saved reports",
+		Long: "Report prints reports that run has saved, in any format. Several reports of one\n" +
+			"scenario, from machines that ran it at the same time or one after another, are\n" +
+			"merged into one: iterations and histograms are combined, and means are never\n" +
+			"averaged. Gates are evaluated again; if one fails, the exit code is 6.",
 		Example: "  mqttload report report.json --output report.html",
 		Args:    someFiles,
 		RunE:    func(c *cobra.Command, args []string) error { return a.rerender(c, args) },

@@ -26,9 +26,10 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "run [SCENARIO] [flags]", Short: "Run a scenario and print its table",
-		Long: "Run measures every case of SCENARIO, the name of a built-in one or a YAML file\n" +
-			"(default \"default\"), and prints one row for each. Flags override the scenario.\n" +
-			"Without a target it measures the embedded broker on loopback.",
+		Long: "Run measures every case of a scenario and prints one table row per case.\n" +
+			"SCENARIO is the name of a built-in scenario or of a YAML file (\"default\" if\n" +
+			"omitted). Flags override the scenario. Without a target, run measures the\n" +
+			"embedded broker on loopback.",
 		Example: "  mqttload run --url mqtt://broker:1883 --qos 0,1,2 --payload 10,1KiB --output report.json",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 {
