@@ -261,7 +261,7 @@ func checkReplaceable(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil // there is nothing to lose, or writing says what is wrong
 	}
-	b, err := file.Read(path, maxConfigSize)
+	b, err := file.Read(path, maxSmallFile)
 	if err == nil && onlyCertificates(b) {
 		return nil
 	}

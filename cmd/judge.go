@@ -73,8 +73,11 @@ func (g *gateReader) take(place string, gate result.Gate, err error) {
 }
 
 // file takes the gates of a file.
+// maxSmallFile bounds a file of gates or of certificates, in bytes.
+const maxSmallFile = 1 << 20
+
 func (g *gateReader) file(place, path string) {
-	b, err := file.Read(path, maxConfigSize)
+	b, err := file.Read(path, maxSmallFile)
 	if err != nil {
 		g.bad.Usage("", "%s %s: %v", place, path, err)
 		return

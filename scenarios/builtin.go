@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mqttload/mqttload/internal/file"
+	"github.com/mqttload/mqttload/internal/strictyaml"
 	"github.com/mqttload/mqttload/internal/text"
 )
 
@@ -60,7 +61,7 @@ func Open(nameOrFile string) (*Scenario, error) {
 	if slices.Contains(names, nameOrFile) {
 		return builtin(nameOrFile), nil
 	}
-	data, err := file.Read(nameOrFile, maxFileSize)
+	data, err := file.Read(nameOrFile, strictyaml.MaxSize)
 	switch {
 	case err == nil:
 		return Parse(nameOrFile, data)
@@ -71,7 +72,7 @@ func Open(nameOrFile string) (*Scenario, error) {
 }
 
 func unknownScenario(name string, names []string) string {
-	msg := fmt.Sprintf("scenario %s is unknown", quoted(name))
+	msg := fmt.Sprintf("scenario %q is unknown", text.Short(name))
 	if near := text.Nearest(name, names); near != "" {
 		msg += fmt.Sprintf(", did you mean %q", near)
 	}

@@ -223,12 +223,12 @@ func (p *pattern) match(params []result.Param) bool {
 func (s *Scenario) excludes(axes []axis) ([]*pattern, Errors) {
 	var list []*pattern
 	var bad Errors
-	for _, text := range s.Exclude {
-		p := &pattern{text: text}
-		for part := range strings.SplitSeq(text, "/") {
+	for _, written := range s.Exclude {
+		p := &pattern{text: written}
+		for part := range strings.SplitSeq(written, "/") {
 			param, err := excludeParam(axes, part)
 			if err != nil {
-				bad = append(bad, s.at("exclude", fmt.Sprintf("exclude %s: %v", quoted(text), err)))
+				bad = append(bad, s.at("exclude", fmt.Sprintf("exclude %q: %v", text.Short(written), err)))
 				continue
 			}
 			p.params = append(p.params, param)
@@ -275,7 +275,7 @@ func (s *Scenario) unused(patterns []*pattern) Errors {
 	var bad Errors
 	for _, p := range patterns {
 		if !p.used && !s.narrowed {
-			bad = append(bad, s.at("exclude", fmt.Sprintf("exclude %s matches no case: correct or remove it", quoted(p.text))))
+			bad = append(bad, s.at("exclude", fmt.Sprintf("exclude %q matches no case: correct or remove it", text.Short(p.text))))
 		}
 	}
 	return bad

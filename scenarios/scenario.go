@@ -141,7 +141,7 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 	}
 	f := fieldOf(name)
 	if f == nil {
-		msg := fmt.Sprintf("unknown key %s", quoted(key))
+		msg := fmt.Sprintf("unknown key %q", text.Short(key))
 		if near := text.Nearest(name, Keys()); near != "" {
 			msg += fmt.Sprintf(", did you mean %q?", strings.ReplaceAll(near, "_", "-"))
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/strictyaml"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -168,10 +169,10 @@ func TestParseErrors(t *testing.T) {
 		{"empty", "", []string{"x.yaml: the scenario is empty: write at least a matrix, such as matrix: {qos: [0, 1, 2]}"}},
 		{"comment only", "# nothing\n", []string{"x.yaml: the scenario is empty: write at least a matrix, such as matrix: {qos: [0, 1, 2]}"}},
 		{"null", "~\n", []string{"x.yaml: the scenario is empty: write at least a matrix, such as matrix: {qos: [0, 1, 2]}"}},
-		{"a word", "hello", []string{"x.yaml:1: this is no scenario: it begins with keys such as matrix: and load:"}},
-		{"a list", "- a", []string{"x.yaml:1: this is no scenario: it begins with keys such as matrix: and load:"}},
-		{"no keys", "{}", []string{"x.yaml:1: this is no scenario: it begins with keys such as matrix: and load:"}},
-		{"two documents", "name: a\n---\nname: b\n", []string{"x.yaml:2: the file holds a second document: a scenario is one"}},
+		{"a word", "hello", []string{"x.yaml:1: this is not a scenario: one begins with keys such as matrix: and load:"}},
+		{"a list", "- a", []string{"x.yaml:1: this is not a scenario: one begins with keys such as matrix: and load:"}},
+		{"no keys", "{}", []string{"x.yaml:1: this is not a scenario: one begins with keys such as matrix: and load:"}},
+		{"two documents", "name: a\n---\nname: b\n", []string{"x.yaml:2: the file holds a second document: remove one of them"}},
 		{"syntax, flow", "name: a\nmatrix: {qos: [0\n", []string{"x.yaml:2: not YAML: did not find expected ',' or ']'"}},
 		{"syntax, indent", "name: a\nload:\n  pairs: 1\n inflight: 2\n", []string{"x.yaml:4: not YAML: did not find expected key"}},
 		{"syntax, tab", "name: a\nload:\n\tpairs: 1\n", []string{"x.yaml:3: not YAML: found character that cannot start any token"}},
@@ -184,14 +185,14 @@ func TestParseErrors(t *testing.T) {
 			"x.yaml:1: qos belongs to matrix", "x.yaml:2: url belongs to target", "x.yaml:3: pairs belongs to load", "x.yaml:4: qos belongs to matrix"}},
 		{"later", "tls: {keylog: f}\n", []string{
 			"x.yaml:1: keylog is not supported yet in this version: remove it"}},
-		{"gates", "name: a\ngates: [{lost: 0}]\n", []string{"x.yaml:2: gates[0] takes a single value here"}},
-		{"twice", "name: a\nname: b\nload: {pairs: 1, pairs: 2}\n", []string{`x.yaml:2: key "name" is there twice, first in line 1`, `x.yaml:3: key "pairs" is there twice, first in line 3`}},
+		{"gates", "name: a\ngates: [{lost: 0}]\n", []string{"x.yaml:2: gates[0] takes a value, not keys with values: quote a value that begins with {"}},
+		{"twice", "name: a\nname: b\nload: {pairs: 1, pairs: 2}\n", []string{`x.yaml:2: key "name" is given twice, first in line 1`, `x.yaml:3: key "pairs" is given twice, first in line 3`}},
 		{"axis and load", "load: {pairs: 1}\nmatrix: {pairs: [1, 2]}\n", []string{"x.yaml:2: pairs is in matrix and in load: keep one"}},
 		{"load and axis", "matrix: {pairs: [1, 2]}\nload: {pairs: 1}\n", []string{"x.yaml:2: pairs is in matrix and in load: keep one"}},
 		{"list in load", "load: {pairs: [1, 2]}\n", []string{"x.yaml:1: pairs takes one value in load: list it in matrix to make it an axis"}},
-		{"list in clients", "clients: {topic: [a]}\n", []string{"x.yaml:1: topic takes one value, not a list"}},
+		{"list in clients", "clients: {topic: [a]}\n", []string{"x.yaml:1: clients.topic takes one value, not a list: quote a value that begins with ["}},
 		{"no value", "load:\n  pairs:\nmatrix: {qos: []}\nclients: {password: ~}\n", []string{
-			`x.yaml:2: load.pairs has no value: write "" for an empty one, or remove it`, "x.yaml:3: qos has no values", `x.yaml:4: clients.password has no value: write "" for an empty one, or remove it`}},
+			`x.yaml:2: load.pairs has no value: write "" for an empty one, quote one that begins with #, or remove it`, "x.yaml:3: qos has no values", `x.yaml:4: clients.password has no value: write "" for an empty one, quote one that begins with #, or remove it`}},
 		{"empty section", "load:\n", []string{"x.yaml:1: section load must hold keys with values: fill it or remove it"}},
 		{"values", "matrix:\n  qos: [0, 3,\n    one]\n  payload: [10, hello]\n  protocol: [3]\n", []string{
 			"x.yaml:2: qos 3: qos must be 0, 1 or 2", "x.yaml:3: qos one: qos must be 0, 1 or 2",
@@ -232,6 +233,7 @@ func TestParseErrors(t *testing.T) {
 			`x.yaml:1: curves P-224: curve "P-224" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`,
 			`x.yaml:1: cert "": cert is empty`}},
 		{"alias", "matrix:\n  qos: &a [0]\n  payload: *a\nclients: {topic: &b x, client_id: *b}\n", []string{
+			"x.yaml:2: anchors and aliases are not supported: write the value out, and quote one that begins with & or *",
 			"x.yaml:3: anchors and aliases are not supported: write the value out, and quote one that begins with & or *",
 			"x.yaml:4: anchors and aliases are not supported: write the value out, and quote one that begins with & or *",
 			"x.yaml:4: anchors and aliases are not supported: write the value out, and quote one that begins with & or *"}},
@@ -241,7 +243,8 @@ func TestParseErrors(t *testing.T) {
 		{"secret tag handle", "clients:\n  password: !s3cret!x\n", []string{"x.yaml:2: not YAML: found undefined tag handle"}},
 		{"no space", "clients: {username: u, password:s3cret}\n", []string{`x.yaml:1: key "password" has no space behind its colon: write password: VALUE`}},
 		{"no space, twice", "clients: {a:s3cret: 1, a:s3cret: 2}\n", []string{
-			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, topic_alias, topic_alias_maximum, receive_maximum, maximum_packet_size, request_problem_information, request_response_information, message_expiry, payload_format, subscription_identifier, no_local, retain_as_published, retain_handling, content_type, response_topic, correlation_data, auth_method, reauth_interval, will_topic, will_payload, will_qos, will_retain, will_delay`, `x.yaml:1: key "a" is there twice, first in line 1`}},
+			`x.yaml:1: key "a" is given twice, first in line 1`,
+			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, topic_alias, topic_alias_maximum, receive_maximum, maximum_packet_size, request_problem_information, request_response_information, message_expiry, payload_format, subscription_identifier, no_local, retain_as_published, retain_handling, content_type, response_topic, correlation_data, auth_method, reauth_interval, will_topic, will_payload, will_qos, will_retain, will_delay`}},
 		{"a comma in a value", "clients: {username: u, password: x,s3cret9}\n", []string{"x.yaml:1: a word without a value stands where a key is expected: quote a value that holds a comma"}},
 		{"all of a list", "target: {url: [mqtt://a:99999, h, http://b, ws://c], source_ip: [a, b]}\ntls:\n  curves:\n    - X\n    - Y\n", []string{
 			"x.yaml:1: url: number 1 of 4: port must be 1-65535", `x.yaml:1: url: number 3 of 4: scheme "http" is unknown: known are mqtt, tcp, mqtts, ssl, tls and tcps`,
@@ -251,9 +254,9 @@ func TestParseErrors(t *testing.T) {
 			`x.yaml:5: curves Y: curve "Y" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`}},
 		{"merge", "load: {<<: {pairs: 1}}\n", []string{"x.yaml:1: a key must be a plain word: tags, anchors, aliases and merge keys are not supported"}},
 		{"tag", "clients: {topic: !!binary aGk=}\n", []string{"x.yaml:1: tags are not supported: quote a value that begins with !"}},
-		{"nested", "matrix: {qos: [[0]]}\nload: {pairs: {a: 1}}\n", []string{"x.yaml:1: matrix.qos[0] takes a single value here", "x.yaml:2: load.pairs takes a single value here"}},
+		{"nested", "matrix: {qos: [[0]]}\nload: {pairs: {a: 1}}\n", []string{"x.yaml:1: matrix.qos[0] takes one value, not a list: quote a value that begins with [", "x.yaml:2: load.pairs takes a value, not keys with values: quote a value that begins with {"}},
 		{"properties", "clients: {user_properties: {a=b: 1, c: ~}}\n", []string{
-			"x.yaml:1: the name of a user property cannot hold = here", `x.yaml:1: clients.user_properties.c has no value: write "" for an empty one, or remove it`}},
+			"x.yaml:1: the name of a user property cannot hold = here", `x.yaml:1: clients.user_properties.c has no value: write "" for an empty one, quote one that begins with #, or remove it`}},
 		{"not UTF-8", "name: \xff\xfe\n", []string{"x.yaml: not YAML: invalid leading UTF-8 octet"}},
 	}
 	for _, tt := range tests {
@@ -279,8 +282,8 @@ func TestParseErrorFields(t *testing.T) {
 }
 
 func TestParseBombs(t *testing.T) {
-	_, err := Parse("x.yaml", []byte("name: "+strings.Repeat("x", maxFileSize)))
-	checkErrors(t, err, "x.yaml: the scenario is larger than 1 MiB")
+	_, err := Parse("x.yaml", []byte("name: "+strings.Repeat("x", strictyaml.MaxSize)))
+	checkErrors(t, err, "x.yaml: the file is larger than 1 MiB")
 
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c < 'k'; c++ {

@@ -47,13 +47,19 @@ func escapeRune(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Quote is a value as a message repeats it: at most 60 characters, and in Go's
-// quotes unless it is one printable word.
-func Quote(s string) string {
+// Short is at most the first 60 characters of s, for messages.
+func Short(s string) string {
 	const most = 60
 	if utf8.RuneCountInString(s) > most {
-		s = string([]rune(s)[:most]) + "..."
+		return string([]rune(s)[:most]) + "..."
 	}
+	return s
+}
+
+// Quote is a value as a message repeats it: [Short], and in Go's quotes unless it
+// is one printable word.
+func Quote(s string) string {
+	s = Short(s)
 	odd := func(r rune) bool { return r == '"' || r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) }
 	if s == "" || strings.ContainsFunc(s, odd) {
 		return strconv.Quote(s)
