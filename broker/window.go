@@ -38,7 +38,7 @@ func (w *window) hasRoom() bool { return w.quota > 0 && w.ids.Used() < maxPacket
 // [MQTT-2.2.1-4] [MQTT-4.3.2-1] [MQTT-4.3.3-1], [MQTT-2.3.1-4] of 3.1.1
 func (w *window) take(state byte) uint16 {
 	w.quota--
-	return w.ids.Take(state).ID
+	return w.ids.Reserve(state).ID
 }
 
 // keep remembers what identifier id carries.

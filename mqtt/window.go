@@ -26,7 +26,7 @@ func (w *window) full() bool { return w.used >= w.limit }
 
 // reserve returns the next free id, or 0 if all are in use.
 func (w *window) reserve(state uint8, stamp int64) uint16 {
-	at := w.ids.Take(state)
+	at := w.ids.Reserve(state)
 	if at == nil {
 		return 0
 	}

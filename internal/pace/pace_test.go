@@ -42,14 +42,14 @@ func TestUntilIsNeverEarly(t *testing.T) {
 		for range 200 {
 			next = next.Add(100 * time.Microsecond)
 			if !w.Until(next) {
-				t.Fatal("stopped, and nobody has")
+				t.Fatal("Until returned false without Stop")
 			}
 			if early := time.Until(next); early > 0 {
 				t.Fatalf("woke %v early", early)
 			}
 		}
 		if !w.Until(time.Now().Add(-time.Second)) || !w.For(0) || !w.For(-1) {
-			t.Error("a time in the past was not waited for")
+			t.Error("a wait for a time in the past was stopped")
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestStopWakes(t *testing.T) {
 		go func() { woke <- w.For(time.Hour) }()
 		w.Stop() // before or after the wait has begun: both must end it
 		if <-woke {
-			t.Error("an hour has passed, it says")
+			t.Error("For returned true after Stop")
 		}
 		w.Stop()
 		if w.For(time.Hour) {
@@ -92,7 +92,7 @@ func TestSleeperOnVirtualTime(t *testing.T) {
 		synctest.Wait()
 		w.Stop()
 		if <-woke {
-			t.Error("an hour has passed, it says")
+			t.Error("For returned true after Stop")
 		}
 	})
 }

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Queue calls functions at their times, one after the other, and those of equal
-// times in the order in which they were added. The zero value is ready to use.
-// It runs a goroutine only while a call is pending, on the runtime's timers: up
-// to a millisecond late, and on virtual time inside of a testing/synctest bubble.
+// Queue calls functions at given times, one after the other; functions with the same
+// time are called in the order in which they were added. The zero value is ready to
+// use. A Queue has a goroutine only while calls are pending. It uses the runtime's
+// timers, so calls are up to a millisecond late, and in a testing/synctest bubble it
+// uses the time of the bubble.
 type Queue struct {
 	mu      sync.Mutex
 	calls   calls
@@ -17,7 +18,7 @@ type Queue struct {
 	running bool
 	stopped bool
 	wg      sync.WaitGroup
-	changed chan struct{} // an earlier call was added, or the queue was stopped
+	changed chan struct{} // signals that the first call has changed or Stop was called
 }
 
 type call struct {
@@ -26,8 +27,8 @@ type call struct {
 	do     func()
 }
 
-// Add has do called at the given time, or as soon as possible when that has
-// passed. It does nothing after Stop. Any goroutine may call it, do included.
+// Add makes the queue call do at the given time, or as soon as possible if that has
+// passed. After Stop it does nothing. Any goroutine may call Add, and so may do.
 func (q *Queue) Add(when time.Time, do func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,8 +46,8 @@ func (q *Queue) Add(when time.Time, do func()) {
 	}
 }
 
-// Stop drops the pending calls and waits for the one that is running. A call
-// must not stop its own queue.
+// Stop drops the pending calls and waits for the running one. A queued function must
+// not call it.
 func (q *Queue) Stop() {
 	q.mu.Lock()
 	q.stopped, q.calls = true, nil
@@ -57,7 +58,7 @@ func (q *Queue) Stop() {
 	q.wg.Wait()
 }
 
-// signal has run look at the calls again. The lock is held.
+// signal makes run check the calls again. The lock is held.
 func (q *Queue) signal() {
 	select {
 	case q.changed <- struct{}{}:
@@ -91,7 +92,7 @@ func (q *Queue) run() {
 	}
 }
 
-// calls is a heap by time, then by order of addition.
+// calls is a heap ordered by time, then by order of addition.
 type calls []call
 
 func (c calls) Len() int { return len(c) }

@@ -23,7 +23,7 @@ func TestQueueKeepsTimesAndOrder(t *testing.T) {
 			})
 		}
 		add(3, 2*time.Second)
-		add(1, time.Second) // earlier than the one that is waited for
+		add(1, time.Second) // earlier than the pending one
 		add(4, 2*time.Second)
 		add(2, time.Second)
 		time.Sleep(3 * time.Second)

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerFD is a timerfd that the runtime's poller waits for.
+// timerFD waits for a timerfd through the runtime's poller.
 type timerFD struct {
 	file *os.File
 	raw  syscall.RawConn
-	arm  func(fd uintptr) // settime, bound once: a wait then allocates nothing
+	arm  func(fd uintptr) // settime as a value, so that wait allocates nothing
 	spec unix.ItimerSpec
 	err  error
-	buf  [8]byte // what a read of a timerfd returns: how often it has run out
+	buf  [8]byte // read from the timerfd: how often it has expired
 }
 
 func newTimerFD() (*timerFD, error) {
-	// Only a descriptor that is non-blocking goes to the poller.
+	// os.NewFile uses the poller only for a non-blocking descriptor.
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
@@ -37,8 +37,8 @@ func (t *timerFD) settime(fd uintptr) {
 	t.err = unix.TimerfdSettime(int(fd), 0, &t.spec, nil)
 }
 
-// wait arms the timer through Control, which keeps stop from closing, and the
-// system from giving away, the descriptor meanwhile.
+// wait arms the timer, then reads until it expires. Control holds the descriptor open:
+// stop cannot close it, nor the system reuse its number, while the timer is set.
 func (t *timerFD) wait(d time.Duration) bool {
 	t.spec.Value = unix.NsecToTimespec(int64(d))
 	if t.raw.Control(t.arm) != nil || t.err != nil {
@@ -48,5 +48,5 @@ func (t *timerFD) wait(d time.Duration) bool {
 	return err == nil
 }
 
-// stop closes the descriptor, which ends a read that waits.
+// stop closes the descriptor, which ends a read in progress.
 func (t *timerFD) stop() { _ = t.file.Close() }

@@ -4,4 +4,5 @@ package pace
 
 import "errors"
 
+// newTimerFD fails: only Linux has timerfds.
 func newTimerFD() (*sleepTimer, error) { return nil, errors.ErrUnsupported }

@@ -4,6 +4,7 @@ package wire
 
 import "syscall"
 
-// The race detector sees what these order, and not what RawSyscall does.
+// The race detector knows the order that these calls establish, but not that of
+// RawSyscall.
 func read(fd int, p []byte) (int, error)  { return syscall.Read(fd, p) }
 func write(fd int, p []byte) (int, error) { return syscall.Write(fd, p) }

@@ -1,10 +1,3 @@
-// Package wire moves the bytes of one MQTT connection, for the client and for
-// the loopback broker alike. Reading: one read fills a pooled buffer, control
-// packets are cut out of it in place, and an idle connection holds no buffer.
-// Writing: packets are appended to one out buffer under a lock and flushed
-// once per batch by whoever holds the batch; only when the socket would block
-// does a goroutine take over, so that a reader is never stuck behind a write.
-// It knows framing, not the protocol.
 package wire
 
 import (
@@ -18,77 +11,78 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// HighWater is the fill of the out buffer, in bytes, at which publishers have
-// to wait. Acknowledgements never wait: a reader that waits for room while its
-// peer does the same would deadlock.
+// HighWater is the size of the out buffer, in bytes, from which publishers must
+// wait. Acknowledgements never wait: if both peers' readers waited for room, neither
+// would make any.
 const HighWater = 64 << 10
 
-// keepCap bounds the out buffers that a connection keeps between flushes.
+// keepCap is the largest capacity, in bytes, of an out buffer that is reused.
 const keepCap = 4 * HighWater
 
 // ErrClosed is the error of a connection that this side has closed.
 var ErrClosed = errors.New("connection closed")
 
-// Options are the choices of a [Conn]. The zero value is usable.
+// Options configure a [Conn]. The zero value is usable.
 type Options struct {
 	// MaxPacketSize is the largest packet accepted from the peer, in bytes; 0
 	// is the protocol's own limit.
 	MaxPacketSize int
-	// Version is the protocol's; it matters where 3.1 leaves header flags open.
+	// Version is the protocol version: MQTT 3.1 leaves some header flags open.
 	Version packet.Version
-	// OnRoom is called, without any lock held, when room has come back after
-	// [Conn.Room] reported none under the same Begin.
+	// OnRoom is called, without any lock held, when the out buffer has room again
+	// after [Conn.Room] has reported none.
 	OnRoom func()
 }
 
-// Conn is one connection. Fill and Next belong to one goroutine; everything
-// else may be called from any.
+// Conn is one connection. Fill, Next and Scanner are for one goroutine; all other
+// methods are for any.
 type Conn struct {
 	nc     net.Conn
 	scan   *packet.Scanner
 	source source
 	sink   sink
-	drain  func() // drainAll, bound once: `go c.drain()` then allocates nothing
+	drain  func() // drainAll as a value, so that `go c.drain()` allocates nothing
 	onRoom func()
 
 	reads, writes, bytesIn, bytesOut, progress, partial atomic.Int64
 
 	mu       sync.Mutex
-	changed  sync.Cond // room, busy or err have changed
-	out      []byte    // being appended to
-	spare    []byte    // the other half of the double buffer
-	busy     bool      // somebody is writing; cur and rest are theirs
-	cur      []byte
-	rest     []byte
-	wantRoom bool
-	err      error
+	changed  sync.Cond // signals changes of len(out), busy and err
+	out      []byte    // the buffer that packets are appended to
+	spare    []byte    // the other one of the double buffer; nil during a write
+	busy     bool      // a goroutine is writing; cur and rest belong to it
+	cur      []byte    // the buffer being written
+	rest     []byte    // the part of cur that the socket did not take
+	wantRoom bool      // OnRoom is to be called
+	err      error     // why the connection has ended
 }
 
-// source reads once into the scanner; sink writes without blocking.
+// A source reads from the connection into the scanner, once per call.
 type source interface {
 	fill(s *packet.Scanner) (int, error)
 }
 
+// A sink writes to the connection.
 type sink interface {
-	// try writes what goes without blocking. When blocked, finish(rest) must
-	// be called from a goroutine that may block.
+	// try writes as much of p as it can without blocking. If it reports blocked,
+	// finish(rest) must be called, from a goroutine that may block.
 	try(p []byte) (rest []byte, blocked bool, err error)
 	finish(rest []byte) error
 }
 
-// New makes a Conn of nc, which it owns from then on. A *tls.Conn is written
-// without blocking when it was built over [NonBlocking].
+// New makes a Conn of nc and takes ownership of it. A *tls.Conn is written without
+// blocking only if it was made over [NonBlocking].
 func New(nc net.Conn, o Options) *Conn {
 	c := &Conn{nc: nc, scan: packet.NewScanner(nil, o.MaxPacketSize), onRoom: o.OnRoom}
 	c.scan.SetVersion(o.Version)
 	c.changed.L = &c.mu
 	c.drain = c.drainAll
-	c.source, c.sink = c.endsOf(nc)
+	c.source, c.sink = c.sourceAndSink(nc)
 	return c
 }
 
-// endsOf returns the best ways to read and write nc.
-func (c *Conn) endsOf(nc net.Conn) (source, sink) {
+// sourceAndSink returns the most efficient ways to read and to write nc.
+func (c *Conn) sourceAndSink(nc net.Conn) (source, sink) {
 	if raw := rawConn(nc); raw != nil {
 		return newRawSource(raw), newRawSink(nc, raw, &c.progress)
 	}
@@ -106,8 +100,8 @@ func (c *Conn) endsOf(nc net.Conn) (source, sink) {
 // NetConn returns the connection underneath.
 func (c *Conn) NetConn() net.Conn { return c.nc }
 
-// Fill reads once, blocking until bytes have come. The frames of the last Next
-// are gone with it.
+// Fill reads once, blocking until there are bytes, and returns their number. Frames
+// that Next has returned are no longer valid.
 func (c *Conn) Fill() (int, error) {
 	begun := c.scan.Buffered() > 0
 	n, err := c.source.fill(c.scan)
@@ -125,33 +119,33 @@ func (c *Conn) Fill() (int, error) {
 	return 0, err
 }
 
-// Next returns the next whole packet in the buffer; ok is false when Fill is
-// needed. The frame is valid until the next Fill.
+// Next returns the next whole packet in the buffer. ok is false if there is none:
+// call Fill. The frame is valid until the next Fill.
 func (c *Conn) Next() (f packet.Frame, ok bool, err error) { return c.scan.Next() }
 
-// Scanner is what Fill fills and Next reads, for those who know what to expect
-// of the next packet.
+// Scanner returns the buffer that Fill fills and Next reads, for callers that look
+// for runs of similar packets.
 func (c *Conn) Scanner() *packet.Scanner { return c.scan }
 
-// Buffered is the number of bytes read but not yet returned by Next.
+// Buffered returns the number of bytes read but not yet returned by Next.
 func (c *Conn) Buffered() int { return c.scan.Buffered() }
 
-// Begin locks the out buffer and returns it to be appended to. End must follow.
+// Begin locks the out buffer and returns it, to append packets. End must follow.
 func (c *Conn) Begin() []byte {
 	c.mu.Lock()
 	return c.out
 }
 
-// End stores what Begin's buffer has become and unlocks. It does not write:
-// see [Conn.Flush].
+// End stores out, which is the buffer from Begin with packets appended, and unlocks
+// it. It does not write: see [Conn.Flush].
 func (c *Conn) End(out []byte) {
 	c.out = out
 	c.mu.Unlock()
 }
 
-// Room returns how many bytes a publisher may still append to out, which Begin
-// has returned. An empty out buffer has room for a packet of any size: then it
-// returns at least 1. When it returns 0 or less, OnRoom will be called.
+// Room returns how many bytes a publisher may still append to out, the buffer from
+// Begin. If the result is 0 or less, OnRoom will be called. If it is positive, one
+// packet of any size may be appended.
 func (c *Conn) Room(out []byte) int {
 	room := HighWater - len(out)
 	if room <= 0 {
@@ -160,7 +154,7 @@ func (c *Conn) Room(out []byte) int {
 	return room
 }
 
-// WaitRoom blocks until a publisher may append, or the connection has ended.
+// WaitRoom blocks until a publisher may append or the connection has ended.
 func (c *Conn) WaitRoom() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,8 +164,8 @@ func (c *Conn) WaitRoom() error {
 	return c.err
 }
 
-// Flush writes what has been appended, as far as it goes without blocking; a
-// goroutine writes the rest. It returns the error that ended the connection.
+// Flush writes the out buffer, as far as possible without blocking; a goroutine
+// writes the rest. It returns the error that has ended the connection, if any.
 func (c *Conn) Flush() error {
 	c.mu.Lock()
 	if c.busy || len(c.out) == 0 || c.err != nil {
@@ -195,13 +189,13 @@ func (c *Conn) Flush() error {
 	return c.idle()
 }
 
-// drainAll finishes a blocked write, then whatever has gathered meanwhile.
+// drainAll finishes a blocked write, then writes what has been appended since.
 func (c *Conn) drainAll() {
 	c.mu.Lock()
 	for c.err == nil {
 		rest := c.rest
 		c.mu.Unlock()
-		// The out buffer has just been swapped: it can fill while this blocks.
+		// The out buffer was swapped: publishers can append to it while finish blocks.
 		c.callRoom()
 		err := c.sink.finish(rest)
 		c.mu.Lock()
@@ -213,7 +207,7 @@ func (c *Conn) drainAll() {
 		if len(c.out) == 0 || c.err != nil {
 			break
 		}
-		// Whether it blocked does not matter here: finishing nothing returns at once.
+		// No need to check blocked: finish returns at once if there is no rest.
 		if _, err := c.write(); err != nil {
 			break
 		}
@@ -221,9 +215,9 @@ func (c *Conn) drainAll() {
 	_ = c.idle()
 }
 
-// write writes the out buffer as far as it goes without blocking; what does not
-// go is in rest. The lock is held, but not while writing. An error has ended
-// the connection.
+// write writes the out buffer as far as possible without blocking, and keeps the
+// remainder in rest. It is called with the lock held and releases it while writing.
+// If it returns an error, the connection has ended.
 func (c *Conn) write() (blocked bool, err error) {
 	c.swap()
 	buf := c.cur
@@ -248,7 +242,7 @@ func (c *Conn) swap() {
 	c.changed.Broadcast()
 }
 
-// recycle keeps the buffer just written as the spare half. The lock is held.
+// recycle makes the buffer just written the spare one. The lock is held.
 func (c *Conn) recycle() {
 	if cap(c.cur) <= keepCap {
 		c.spare = c.cur[:0]
@@ -256,7 +250,7 @@ func (c *Conn) recycle() {
 	c.cur, c.rest = nil, nil
 }
 
-// idle ends a stretch of writing and unlocks.
+// idle marks the end of writing, unlocks, and returns the connection's error.
 func (c *Conn) idle() error {
 	c.busy = false
 	c.changed.Broadcast()
@@ -266,7 +260,7 @@ func (c *Conn) idle() error {
 	return err
 }
 
-// callRoom tells a publisher that found no room that there is some now.
+// callRoom calls OnRoom if a publisher has found no room and there is room now.
 func (c *Conn) callRoom() {
 	if c.onRoom == nil {
 		return
@@ -282,19 +276,19 @@ func (c *Conn) callRoom() {
 	}
 }
 
-// lastWords bounds the reading after a write has failed.
-const lastWords = 250 * time.Millisecond
+// lastReads is how long the reader may still read after a write has failed.
+const lastReads = 250 * time.Millisecond
 
-// fail ends the connection with its first error: a connection on which a write
-// has failed must not go on, or its stream would have a hole. The reader learns
-// of it by a deadline, and not at once: what the peer has said before it went,
-// such as why, is still to be read. The lock is held.
+// fail ends the connection after a failed write: writing on would leave a gap in
+// the stream. err becomes its error unless it has one. The reader is not
+// interrupted at once but by a deadline, so that it can still read the peer's last
+// packets: a DISCONNECT may say why the peer has closed. The lock is held.
 func (c *Conn) fail(err error) {
 	if c.err == nil {
 		c.err = err
 	}
 	c.changed.Broadcast()
-	if c.nc.SetReadDeadline(time.Now().Add(lastWords)) != nil {
+	if c.nc.SetReadDeadline(time.Now().Add(lastReads)) != nil {
 		_ = c.closeSocket()
 	}
 }
@@ -314,15 +308,15 @@ func (c *Conn) Err() error {
 	return c.err
 }
 
-// Explain makes err the connection's error once it has ended: what the peer has
-// said as it left tells more than the write that failed before that was read.
+// Explain replaces the error of a connection that has ended. The reader uses it when
+// the peer's last packet says more than the write error that came first.
 func (c *Conn) Explain(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.err = err
 }
 
-// Close ends the connection at once; what was not yet written is dropped.
+// Close ends the connection at once and drops what has not been written.
 func (c *Conn) Close() error { return c.CloseWith(ErrClosed) }
 
 // CloseWith ends the connection at once with err as its error.
@@ -330,7 +324,7 @@ func (c *Conn) CloseWith(err error) error {
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
-		_ = c.closeSocket() // again, or after a write that has failed
+		_ = c.closeSocket() // closed before, or still open after a failed write
 		return nil
 	}
 	c.err = err
@@ -339,8 +333,8 @@ func (c *Conn) CloseWith(err error) error {
 	return c.nc.Close()
 }
 
-// Shutdown writes what has been appended, then closes with err as the
-// connection's error. It gives up on the writing after timeout.
+// Shutdown writes the out buffer, then closes with err as the connection's error. If
+// writing takes longer than timeout, it closes without the rest.
 func (c *Conn) Shutdown(err error, timeout time.Duration) error {
 	_ = c.Flush()
 	t := time.AfterFunc(timeout, func() { _ = c.CloseWith(err) })
@@ -353,18 +347,20 @@ func (c *Conn) Shutdown(err error, timeout time.Duration) error {
 	return c.CloseWith(err)
 }
 
-// Idle reports whether nothing waits to be written.
+// Idle reports whether everything appended has been written.
 func (c *Conn) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.busy && len(c.out) == 0
 }
 
-// Stats counts system calls and bytes of one connection. Reads and Writes are
-// batches: a TLS batch may be several records. Progress grows with the bytes of
-// a blocked write that the peer makes room for, and Partial with what is read
-// while a packet is unfinished: a packet that takes long moves them.
-type Stats struct{ Reads, Writes, BytesIn, BytesOut, Progress, Partial int64 }
+// Stats are the counters of one connection.
+type Stats struct {
+	Reads, Writes     int64 // calls of Fill and writes; with TLS, each may be several records
+	BytesIn, BytesOut int64
+	Progress          int64 // bytes of blocked writes that the peer has since made room for
+	Partial           int64 // bytes read of packets that began in an earlier read
+}
 
 // Stats returns the counters so far.
 func (c *Conn) Stats() Stats {

@@ -1,15 +1,17 @@
 package wire
 
-// IDs is the set of packet identifiers that one side has in use, and what it
-// keeps with each. Identifiers walk 1..65535 and wrap; one lies in the slot
-// of its low bits, so that giving, finding and freeing it costs no search and
-// no allocation, and an identifier whose slot is taken is passed over. Two in
-// use never share a slot, so doubling the table never makes any collide. It
-// starts small: a connection that sends nothing holds nothing.
+// IDs is a table of the packet identifiers that one side has in use, with a value
+// for each. The zero value is empty and holds no memory.
+//
+// Identifiers are reserved in turn from 1 to 65535, then from 1 again. The low bits
+// of an identifier are the number of its slot, so that reserving, finding and
+// freeing it need no search and no allocation. An identifier whose slot is in use
+// is skipped. So no two identifiers share a slot, and none will after the table is
+// doubled.
 type IDs[T any] struct {
 	slots []Slot[T] // the length is a power of two
 	used  int
-	last  uint16 // identifier given last
+	last  uint16 // the identifier reserved last
 }
 
 // Slot is the place of one packet identifier.
@@ -19,7 +21,7 @@ type Slot[T any] struct {
 	Value T
 }
 
-// MaxIDs is how many packet identifiers there are: 0 is none. [MQTT-2.2.1-3]
+// MaxIDs is the number of packet identifiers; 0 is not one. [MQTT-2.2.1-3]
 const MaxIDs = 65_535
 
 const (
@@ -27,15 +29,16 @@ const (
 	maxSlots   = MaxIDs + 1
 )
 
-// Used is how many identifiers are in use.
+// Used returns the number of identifiers in use.
 func (s *IDs[T]) Used() int { return s.used }
 
-// Slots are all places there are, taken and free. A later Take may replace them.
+// Slots returns all slots, free ones too. They are valid until the next Reserve.
 func (s *IDs[T]) Slots() []Slot[T] { return s.slots }
 
-// Take gives the next free identifier, in the given state, which is not 0. It
-// returns nil when all are in use.
-func (s *IDs[T]) Take(state uint8) *Slot[T] {
+// Reserve returns the slot of the next free identifier and sets its state, which
+// must not be 0. It returns nil if all identifiers are in use. The slot is valid
+// until the next Reserve.
+func (s *IDs[T]) Reserve(state uint8) *Slot[T] {
 	if 2*s.used >= len(s.slots) && len(s.slots) < maxSlots {
 		s.grow()
 	}
@@ -45,7 +48,7 @@ func (s *IDs[T]) Take(state uint8) *Slot[T] {
 	mask := len(s.slots) - 1
 	for {
 		s.last++
-		// [MQTT-2.2.1-3] A packet id is non-zero and not in use.
+		// [MQTT-2.2.1-3] A new packet id is not 0 and not in use.
 		if at := &s.slots[int(s.last)&mask]; s.last != 0 && at.State == 0 {
 			at.ID, at.State = s.last, state
 			s.used++
@@ -66,7 +69,7 @@ func (s *IDs[T]) Find(id uint16) *Slot[T] {
 	return at
 }
 
-// Free ends the use of an identifier.
+// Free makes the identifier of slot at available again.
 func (s *IDs[T]) Free(at *Slot[T]) {
 	*at = Slot[T]{}
 	s.used--

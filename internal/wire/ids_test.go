@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// taken gives an identifier that keeps v; 0 when all are in use.
-func taken(s *IDs[int], v int) uint16 {
-	at := s.Take(1)
+// reserve returns an identifier with value v, or 0 if all are in use.
+func reserve(s *IDs[int], v int) uint16 {
+	at := s.Reserve(1)
 	if at == nil {
 		return 0
 	}
@@ -17,12 +17,12 @@ func taken(s *IDs[int], v int) uint16 {
 
 func TestIDsWrap(t *testing.T) {
 	var s IDs[int]
-	stuck := taken(&s, 7)
+	stuck := reserve(&s, 7)
 	if stuck != 1 {
 		t.Fatalf("first id %d, want 1", stuck)
 	}
 	for i := range 200_000 {
-		id := taken(&s, i)
+		id := reserve(&s, i)
 		if id == 0 || id == stuck {
 			t.Fatalf("message %d got id %d", i, id)
 		}
@@ -44,17 +44,17 @@ func TestIDsAllInUse(t *testing.T) {
 	var s IDs[int]
 	seen := make(map[uint16]bool)
 	for range MaxIDs {
-		id := taken(&s, 0)
+		id := reserve(&s, 0)
 		if id == 0 || seen[id] {
 			t.Fatalf("id %d", id)
 		}
 		seen[id] = true
 	}
-	if s.Take(1) != nil {
+	if s.Reserve(1) != nil {
 		t.Error("a 65,536th id")
 	}
 	s.Free(s.Find(40_000))
-	if id := taken(&s, 0); id != 40_000 {
+	if id := reserve(&s, 0); id != 40_000 {
 		t.Errorf("got id %d, the free one is 40000", id)
 	}
 }
@@ -82,7 +82,7 @@ func TestIDsRandom(t *testing.T) {
 			}
 			continue
 		}
-		id := taken(&s, i)
+		id := reserve(&s, i)
 		if _, used := model[id]; used || id == 0 {
 			t.Fatalf("id %d is in use", id)
 		}

@@ -14,8 +14,8 @@ import (
 
 const rawSupported = true
 
-// rawSource reads a socket directly, so that it holds a buffer only while
-// there is something to read.
+// rawSource reads a socket directly. Unlike net.Conn.Read it needs no buffer while
+// it waits.
 type rawSource struct {
 	raw  syscall.RawConn
 	once func(fd uintptr) bool
@@ -65,7 +65,7 @@ func (r *rawSource) readOnce(fd uintptr) bool {
 	return true
 }
 
-// rawSink writes a socket directly, without waiting for it.
+// rawSink writes a socket directly, without blocking.
 type rawSink struct {
 	nc   net.Conn
 	raw  syscall.RawConn
@@ -110,6 +110,7 @@ func (w *rawSink) writeOnce(fd uintptr) bool {
 
 func (w *rawSink) finish(rest []byte) error { return writeAll(w.nc, rest, w.progress) }
 
+// ignoringEINTR repeats a system call that a signal has interrupted.
 func ignoringEINTR(call func(int, []byte) (int, error), fd int, p []byte) (int, error) {
 	for {
 		n, err := call(fd, p)

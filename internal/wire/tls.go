@@ -9,12 +9,12 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// tlsSource reads a TLS connection. It waits with room for one byte only, so
-// that an idle connection holds no buffer. No control packet is that short, so
-// the read that follows can hold up none. [MQTT 2.1]
+// tlsSource reads a TLS connection. It waits with a buffer of one byte, so that an
+// idle connection needs no more. The second read does not delay a packet: every
+// control packet has at least two bytes. [MQTT 2.1]
 type tlsSource struct {
 	t     *tls.Conn
-	nb    *nonBlocking // below t; nil where there is none
+	nb    *nonBlocking // the connection under t, or nil
 	first [1]byte
 }
 
@@ -33,20 +33,21 @@ func (r *tlsSource) fill(s *packet.Scanner) (n int, err error) {
 	if n += k; n == 0 {
 		return 0, err
 	}
-	// An error stays, and the next read returns it.
+	// An error is not lost: the next read returns it again.
 	if err == nil && r.nb != nil {
 		n += r.more(s)
 	}
 	return n, nil
 }
 
-// maxRecord is the most a TLS record can bring. [RFC 8446 5.1]
+// maxRecord is the largest content of a TLS record in bytes. [RFC 8446 5.1]
 const maxRecord = 16 << 10
 
-// more decrypts what has been read from the socket together with the record
-// before: a TLS read returns one record, and a batch should be larger.
+// more decrypts further records that the last read of the socket has brought, and
+// returns the number of bytes. A TLS read returns only one record, which is a small
+// batch.
 func (r *tlsSource) more(s *packet.Scanner) (n int) {
-	r.nb.dry = true
+	r.nb.noWait = true
 	for s.Buffered() <= bufSize-maxRecord {
 		k, err := r.t.Read(s.Space())
 		s.Advance(k)
@@ -55,19 +56,20 @@ func (r *tlsSource) more(s *packet.Scanner) (n int) {
 			break
 		}
 	}
-	r.nb.dry = false
+	r.nb.noWait = false
 	return n
 }
 
-// nothingYet ends a read that must not wait. Being temporary, it does not end
-// the TLS connection.
+// nothingYet is the error of a read that must not wait. It is temporary, because any
+// other error would end the TLS connection.
 type nothingYet struct{}
 
 func (nothingYet) Error() string   { return "no whole TLS record has been read" }
 func (nothingYet) Timeout() bool   { return true }
 func (nothingYet) Temporary() bool { return true }
 
-// tlsSink encrypts in the caller's goroutine; only the socket may lag behind.
+// tlsSink writes a TLS connection. It encrypts in the caller's goroutine; only the
+// encrypted bytes may have to wait for the socket.
 type tlsSink struct {
 	t  *tls.Conn
 	nb *nonBlocking
@@ -80,27 +82,27 @@ func (s tlsSink) try(b []byte) ([]byte, bool, error) {
 
 func (s tlsSink) finish([]byte) error { return s.nb.flush() }
 
-// nonBlocking is a net.Conn under a *tls.Conn. Once started, Write never blocks:
-// what the socket does not take is kept until flush; and Read takes from the
-// socket what there is, however little of it TLS asks for at a time.
+// nonBlocking is a net.Conn for use under a *tls.Conn. After start, Write never
+// blocks: it keeps what the socket does not take until flush. Read reads as much
+// from the socket as there is, although TLS asks for a few bytes at a time.
 type nonBlocking struct {
 	net.Conn
 	sink sink
 
-	// The reader's own.
+	// Used by the reader only.
 	source source
-	in     *packet.Scanner // read from the socket and not yet by TLS; nil until started
-	dry    bool            // Read returns nothingYet rather than wait
+	in     *packet.Scanner // bytes read from the socket but not yet by TLS; nil before start
+	noWait bool            // Read returns nothingYet instead of waiting
 
 	mu       sync.Mutex
 	started  bool
 	progress *atomic.Int64
-	rest     []byte
+	rest     []byte // what the socket did not take
 }
 
-// NonBlocking wraps nc for use under [tls.Client] or [tls.Server], so that
-// [New] can write the TLS connection without blocking. Where the system has no
-// non-blocking writes it returns nc itself.
+// NonBlocking wraps nc for use under [tls.Client] or [tls.Server], so that the
+// [Conn] over it can write without blocking. It returns nc itself if nc or the
+// system does not support that.
 func NonBlocking(nc net.Conn) net.Conn {
 	raw := rawConn(nc)
 	if raw == nil {
@@ -118,13 +120,13 @@ func (n *nonBlocking) start(progress *atomic.Int64) {
 	n.in = packet.NewScanner(nil, 0)
 }
 
-// Read holds a buffer only while there is something in it.
+// Read reads like net.Conn.Read, but needs a buffer only while that is not empty.
 func (n *nonBlocking) Read(p []byte) (int, error) {
 	switch {
 	case n.in == nil:
 		return n.Conn.Read(p)
 	case n.in.Buffered() > 0:
-	case n.dry:
+	case n.noWait:
 		return 0, nothingYet{}
 	default:
 		if _, err := n.source.fill(n.in); err != nil {
@@ -137,6 +139,7 @@ func (n *nonBlocking) Read(p []byte) (int, error) {
 	return k, nil
 }
 
+// Write writes p or, after start, keeps what would block.
 func (n *nonBlocking) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -161,8 +164,8 @@ func (n *nonBlocking) blocked() bool {
 	return len(n.rest) > 0
 }
 
-// flush writes the rest, blocking. Only one goroutine may call it at a time;
-// records that crypto/tls writes meanwhile (a key update) queue behind.
+// flush writes the rest, blocking. Only one goroutine may call it at a time. Records
+// that crypto/tls writes during flush, such as a key update, are added to the rest.
 func (n *nonBlocking) flush() error {
 	var spare []byte
 	for {
