@@ -26,7 +26,7 @@ func documents(t *testing.T) map[string]string {
 		t.Fatalf("docs: %v, %v", names, err)
 	}
 	texts := map[string]string{}
-	for _, name := range append(names, "README.md", "CHANGELOG.md") {
+	for _, name := range append(names, "README.md", "CHANGELOG.md", "CONTRIBUTING.md") {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
