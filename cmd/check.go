@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mqttload/mqttload/broker"
 	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/internal/preflight"
 	"github.com/mqttload/mqttload/internal/text"
@@ -78,11 +79,12 @@ func (a *app) check(c *cobra.Command, args []string) error {
 		return bad.Err()
 	}
 	a.override(sc, s, &bad)
+	sc.Seed = seed
 	cases, err := sc.Cases()
 	if err != nil {
 		return append(bad, bench.AsFaults(err, bench.Usage)...)
 	}
-	bad = append(bad, bench.Aim(cases)...)
+	bad = append(bad, bench.CheckTLS(cases)...)
 	if len(bad) > 0 {
 		return bad
 	}
@@ -112,7 +114,9 @@ func (a *app) preflight(ctx context.Context, cases []scenarios.Case, runID strin
 	ctx, stop := a.interruptible(ctx, func() {})
 	defer stop()
 	if inside {
-		b, err := bench.StartEmbedded(cases)
+		var b *broker.Broker
+		var err error
+		b, cases, err = bench.StartEmbedded(cases)
 		if err != nil {
 			return preflight.Checklist{}, bench.Faultf(bench.Internal, "", "%v", err)
 		}

@@ -97,11 +97,11 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 		return nil, bad
 	}
 	var err error
+	sc.Seed = seed
 	if r.cases, err = sc.Cases(); err != nil {
 		return nil, append(bad, bench.AsFaults(err, bench.Usage)...)
 	}
 	for i := range r.cases {
-		r.cases[i].Load.Seed = seed
 		if bench.Unbounded(r.cases[i].Load) && len(r.cases) > 1 {
 			bad.Usage("give --duration", "case %d of %d would never end, and the others wait for it", i+1, len(r.cases))
 			break
@@ -111,7 +111,7 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	r.outs.spare(s, append(filesRead(args, s), sc.Files()...), &bad)
 	r.ledger = ledgerOf(s, append(filesRead(args, s), sc.Files()...), r.outs, &bad)
 	r.judge = readJudge(s, sc, r.cases, r.outs, &bad)
-	bad = append(bad, bench.Aim(r.cases)...)
+	bad = append(bad, bench.CheckTLS(r.cases)...)
 	r.embedded = bench.Embedded(r.cases)
 	env := bench.Machine()
 	for _, l := range bench.CheckHost(r.cases, r.embedded, bench.ThisHost(), &bad) {
@@ -232,12 +232,13 @@ func (r *run) run(ctx context.Context) error {
 	})
 	defer stop()
 	if r.embedded {
-		b, err := bench.StartEmbedded(r.cases)
+		b, cases, err := bench.StartEmbedded(r.cases)
 		if err != nil {
 			view.stop()
 			return bench.Faultf(bench.Internal, "", "%v", err)
 		}
 		defer b.Close()
+		r.cases = cases
 	}
 	if !r.quiet {
 		r.announce(ctx)

@@ -21,8 +21,9 @@ const MaxCases = 10_000
 // and protocol are axes also where the scenario does not name them, unless its
 // shape has no use for them, transport only where the scenario or a setting
 // names it. Without it a case runs over TLS when its targets are mqtts:// or
-// anything is said about TLS, and else over TCP. Cases without Target.URLs are
-// for the embedded broker.
+// anything is said about TLS, and else over TCP. Each case gets those of the
+// targets that speak its transport; cases without Target.URLs are for the
+// embedded broker, whose addresses [At] gives them.
 //
 // The error is of type [Errors] and holds everything that is wrong.
 func (s *Scenario) Cases() ([]Case, error) {
@@ -41,6 +42,7 @@ func (s *Scenario) Cases() ([]Case, error) {
 	var cases []Case
 	for n := range total {
 		c := caseAt(base, axes, n)
+		c.Load.Seed = s.Seed
 		if slices.ContainsFunc(patterns, func(p *pattern) bool { return p.match(c.Params) }) {
 			continue
 		}
@@ -54,6 +56,9 @@ func (s *Scenario) Cases() ([]Case, error) {
 	bad = append(bad, s.unused(patterns)...)
 	bad = append(bad, s.checkRows(cases)...)
 	bad = append(bad, s.checkProtocols(cases)...)
+	if len(bad) == 0 {
+		bad = aim(cases)
+	}
 	if len(cases) == 0 {
 		bad = append(bad, s.at("exclude", "exclude leaves no case to run"))
 	}

@@ -14,7 +14,8 @@ type Error struct {
 	File string // the scenario file; empty for a setting
 	Line int    // from 1; 0 where no line is to blame
 	Path string // "matrix.qos[1]", or where a setting came from: "--qos"
-	Msg  string // cause and remedy
+	Msg  string // cause, and remedy unless Hint has it
+	Hint string // remedy
 }
 
 // Error returns "file.yaml:12: cause", or the message alone for a setting.

@@ -26,6 +26,8 @@ type Scenario struct {
 	// LookupEnv reads the variable of password_env. It is nil unless the
 	// caller sets it: this package does not read the environment.
 	LookupEnv func(name string) (string, bool)
+	// Seed is Load.Seed of all cases: what is drawn at random comes from it.
+	Seed uint64
 
 	base         Case // everything but the axes
 	axes         []axis

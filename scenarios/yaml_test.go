@@ -123,7 +123,7 @@ func TestParseEverything(t *testing.T) {
 		t.Errorf("tls %+v", o)
 	}
 	g := c.Target
-	if len(g.URLs) != 2 || g.URLs[1].Addr() != "[::1]:1883" || g.ConnectTimeout != 5*time.Second || g.ConnectRate != 500.5 || len(g.SourceIPs) != 2 {
+	if len(g.URLs) != 2 || g.URLs[1].String() != "mqtts://[::1]:8883" || g.ConnectTimeout != 5*time.Second || g.ConnectRate != 500.5 || len(g.SourceIPs) != 2 {
 		t.Errorf("target %+v", g)
 	}
 	if len(s.Gates) != 2 || s.Gates[0] != "p99 < 5ms @ qos=1" || s.Gates[1] != "lost == 0" || s.GatePlace(1) != "dir/x.yaml:25" {
@@ -276,7 +276,7 @@ func TestParseErrorFields(t *testing.T) {
 	if !errors.As(err, &list) || len(list) != 1 {
 		t.Fatal(err)
 	}
-	if want := (Error{"d/x.yaml", 2, "matrix.qos[1]", "qos 3: qos must be 0, 1 or 2"}); list[0] != want {
+	if want := (Error{File: "d/x.yaml", Line: 2, Path: "matrix.qos[1]", Msg: "qos 3: qos must be 0, 1 or 2"}); list[0] != want {
 		t.Errorf("%+v", list[0])
 	}
 }

@@ -94,7 +94,7 @@ func AsFaults(err error, class Class) Faults {
 		return Faults{one}
 	case errors.As(err, &file):
 		for _, e := range file {
-			many.Add(class, "", "%v", e)
+			many.Add(class, e.Hint, "%v", e)
 		}
 		return many
 	}

@@ -14,60 +14,17 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// Aim picks for every case those of its targets that speak its transport, and
-// reads its certificates now rather than when clients connect. Cases without a
-// target are left to the embedded broker.
-func Aim(cases []scenarios.Case) Faults {
-	var bad Faults
-	both := mixed(cases)
+// CheckTLS reads the certificates of the cases now rather than when clients
+// connect.
+func CheckTLS(cases []scenarios.Case) (bad Faults) {
 	for i := range cases {
-		c := &cases[i]
-		if len(c.Target.URLs) > 0 {
-			c.Target.URLs = suiting(c, both, &bad)
-		}
-		if c.Transport.Secure() {
-			checkTLS(c, &bad)
+		if cases[i].Transport.Secure() {
+			checkTLS(&cases[i], &bad)
 		}
 	}
 	return bad
 }
 
-// mixed reports whether the matrix has both transports.
-func mixed(cases []scenarios.Case) bool {
-	return slices.ContainsFunc(cases, func(c scenarios.Case) bool { return c.Transport != cases[0].Transport })
-}
-
-// suiting picks the targets that speak the case's transport. --tls turns
-// mqtt:// into mqtts:// and moves a port that was not written; the other way
-// round is never taken: who wrote mqtts:// does not want a password in the clear.
-func suiting(c *scenarios.Case, both bool, bad *Faults) []scenarios.URL {
-	wanted := c.Transport
-	var list []scenarios.URL
-	for _, u := range c.Target.URLs {
-		switch {
-		case u.Transport() == wanted:
-		case u.Transport().Secured() == wanted && (!u.HasPort || !both):
-			u = u.Over(wanted)
-		default:
-			continue
-		}
-		if !slices.Contains(list, u) {
-			list = append(list, u)
-		}
-	}
-	if len(list) == 0 {
-		first := c.Target.URLs[0]
-		hint := "write mqtt://HOST to use ports 1883 and 8883, or give one --url for each: mqtt://HOST:PORT and mqtts://HOST:PORT"
-		if !both {
-			hint = "leave --transport out: mqtts:// means TLS"
-		}
-		bad.Usage(hint, "transport %s cannot use %s: one port speaks either plain MQTT or TLS", c.Transport, first)
-		return c.Target.URLs
-	}
-	return list
-}
-
-// checkTLS reads the certificates now rather than when clients connect.
 func checkTLS(c *scenarios.Case, bad *Faults) {
 	host := "localhost"
 	if len(c.Target.URLs) > 0 {
@@ -85,38 +42,31 @@ func Embedded(cases []scenarios.Case) bool {
 }
 
 // StartEmbedded starts the embedded broker on free ports of the loopback
-// address, with the listeners that the cases need, and aims them at it. Their
-// clients verify a certificate that is made for this run and thrown away.
-func StartEmbedded(cases []scenarios.Case) (*broker.Broker, error) {
+// address, with the listeners that the cases need, and returns the cases with
+// those as their target. Clients verify a certificate that is made for this run
+// and thrown away.
+func StartEmbedded(cases []scenarios.Case) (*broker.Broker, []scenarios.Case, error) {
 	b := broker.New(broker.Config{})
-	listeners := map[scenarios.Transport]scenarios.URL{}
+	at := map[scenarios.Transport]scenarios.Endpoint{}
 	var bundle *tlsconf.Bundle
 	for i := range cases {
-		c := &cases[i]
-		if len(c.Target.URLs) > 0 {
+		t := cases[i].Transport
+		if _, listens := at[t]; listens || len(cases[i].Target.URLs) > 0 {
 			continue
 		}
-		u, ok := listeners[c.Transport]
-		if !ok {
-			var err error
-			if c.Transport.Secure() && bundle == nil {
-				bundle, err = tlsconf.ThrowAway(serverNames(cases), time.Now())
-			}
-			if err == nil {
-				u, err = listenEmbedded(b, c.Transport, bundle)
-			}
-			if err != nil {
-				_ = b.Close()
-				return nil, fmt.Errorf("start the embedded broker: %w", err)
-			}
-			listeners[c.Transport] = u
+		var err error
+		if t.Secure() && bundle == nil {
+			bundle, err = tlsconf.ThrowAway(serverNames(cases), time.Now())
 		}
-		c.Target.URLs = []scenarios.URL{u}
-		if c.Transport.Secure() {
-			c.TLS.CAPEM = slices.Concat(c.TLS.CAPEM, bundle.CAPEM())
+		if err == nil {
+			at[t], err = listenEmbedded(b, t, bundle)
+		}
+		if err != nil {
+			_ = b.Close()
+			return nil, nil, fmt.Errorf("start the embedded broker: %w", err)
 		}
 	}
-	return b, nil
+	return b, scenarios.At(cases, at), nil
 }
 
 func serverNames(cases []scenarios.Case) []string {
@@ -129,19 +79,18 @@ func serverNames(cases []scenarios.Case) []string {
 	return list
 }
 
-func listenEmbedded(b *broker.Broker, t scenarios.Transport, bundle *tlsconf.Bundle) (scenarios.URL, error) {
-	u := scenarios.URL{Scheme: t.Scheme(), Host: "127.0.0.1", HasPort: true}
+func listenEmbedded(b *broker.Broker, t scenarios.Transport, bundle *tlsconf.Bundle) (end scenarios.Endpoint, err error) {
 	var conf *tls.Config
 	if t.Secure() {
-		conf = bundle.ServerConfig()
+		conf, end.CAPEM = bundle.ServerConfig(), bundle.CAPEM()
 	}
 	l, err := broker.Listen(t.Scheme(), "127.0.0.1:0", conf)
 	if err != nil {
-		return u, err
+		return end, err
 	}
-	u.Port = l.Addr().(*net.TCPAddr).Port
+	end.URL = scenarios.URL{Scheme: t.Scheme(), Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, HasPort: true}
 	go func() { _ = b.Serve(l) }() // ends with ErrClosed when the broker does
-	return u, nil
+	return end, nil
 }
 
 // TargetLine names the targets with the addresses that their names resolve to,

@@ -131,9 +131,7 @@ func storm(n int, open func(i int) (shut func(), err error)) (cpu, rate float64,
 
 // routes is how clients reach the broker over a transport, as in a run.
 func (e *ends) routes(c *scenarios.Case) *dial.Routes {
-	aimed := *c
-	e.target(&aimed)
-	return dial.NewRoutes(&aimed, nil)
+	return dial.NewRoutes(&scenarios.At([]scenarios.Case{*c}, e.endpoints())[0], nil)
 }
 
 // connectMQTT connects client i as the engine does.

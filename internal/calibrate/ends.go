@@ -102,15 +102,19 @@ func echo(nc net.Conn) {
 	}
 }
 
-// target aims a case at the broker.
-func (e *ends) target(c *scenarios.Case) {
-	host, port, _ := net.SplitHostPort(e.Broker[c.Transport])
-	u := scenarios.URL{Scheme: c.Transport.Scheme(), Host: host, HasPort: true}
-	if c.Transport.Secure() {
-		c.TLS.CAPEM = e.CAPEM
+// endpoints are where the broker's listeners are, for cases without a target.
+func (e *ends) endpoints() map[scenarios.Transport]scenarios.Endpoint {
+	at := map[scenarios.Transport]scenarios.Endpoint{}
+	for t, addr := range e.Broker {
+		host, port, _ := net.SplitHostPort(addr)
+		end := scenarios.Endpoint{URL: scenarios.URL{Scheme: t.Scheme(), Host: host, HasPort: true}}
+		end.URL.Port, _ = strconv.Atoi(port)
+		if t.Secure() {
+			end.CAPEM = e.CAPEM
+		}
+		at[t] = end
 	}
-	u.Port, _ = strconv.Atoi(port)
-	c.Target.URLs = []scenarios.URL{u}
+	return at
 }
 
 // dialEcho connects to the echo as a program without this one's care would.

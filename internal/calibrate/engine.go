@@ -100,10 +100,9 @@ func (p *place) add(work string, params []result.Param, settings ...Setting) err
 		return err
 	}
 	cases, err := sc.Cases()
-	for _, c := range cases {
+	for _, c := range scenarios.At(cases, p.ends.endpoints()) {
 		c.Params = slices.Concat([]result.Param{param(result.ParamWork, work), param(result.ParamPlace, p.name)}, params, c.Params)
 		c.ID = result.CaseID(c.Params)
-		p.ends.target(&c)
 		p.cases = append(p.cases, c)
 		p.cells = append(p.cells, cell{work: work})
 	}

@@ -1,0 +1,71 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+)
+
+// aim gives every case those of its targets that speak its transport. Cases
+// without a target are left to the embedded broker.
+func aim(cases []Case) (bad Errors) {
+	both := slices.ContainsFunc(cases, func(c Case) bool { return c.Transport != cases[0].Transport })
+	for i := range cases {
+		c := &cases[i]
+		if len(c.Target.URLs) == 0 {
+			continue
+		}
+		list := suiting(c, both)
+		if len(list) == 0 {
+			hint := "write mqtt://HOST to use ports 1883 and 8883, or give one --url for each: mqtt://HOST:PORT and mqtts://HOST:PORT"
+			if !both {
+				hint = "leave --transport out: mqtts:// means TLS"
+			}
+			bad = append(bad, Error{Msg: fmt.Sprintf("transport %s cannot use %s: one port speaks either plain MQTT or TLS", c.Transport, c.Target.URLs[0]), Hint: hint})
+			continue
+		}
+		c.Target.URLs = list
+	}
+	return bad
+}
+
+// suiting picks the targets that speak the case's transport. --tls turns
+// mqtt:// into mqtts:// and moves a port that was not written, but not the other
+// way round: a URL with mqtts:// says that its password must not travel in the
+// clear. both says that the matrix has other transports, too.
+func suiting(c *Case, both bool) []URL {
+	wanted := c.Transport
+	var list []URL
+	for _, u := range c.Target.URLs {
+		switch {
+		case u.Transport() == wanted:
+		case u.Transport().Secured() == wanted && (!u.HasPort || !both):
+			u = u.Over(wanted)
+		default:
+			continue
+		}
+		if !slices.Contains(list, u) {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// Endpoint is a listener of the embedded broker.
+type Endpoint struct {
+	URL   URL
+	CAPEM []byte // verifies its certificate, where it has one
+}
+
+// At returns the cases with the endpoint of its transport as the target of each
+// that has none. The cases themselves stay as they are.
+func At(cases []Case, at map[Transport]Endpoint) []Case {
+	list := slices.Clone(cases)
+	for i := range list {
+		c := &list[i]
+		if end, ok := at[c.Transport]; ok && len(c.Target.URLs) == 0 {
+			c.Target.URLs = []URL{end.URL}
+			c.TLS.CAPEM = slices.Concat(c.TLS.CAPEM, end.CAPEM)
+		}
+	}
+	return list
+}
