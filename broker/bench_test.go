@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -148,9 +149,9 @@ func BenchmarkRoute(b *testing.B) {
 					f.run(b, 2000, 1000)
 					b.ReportAllocs()
 					b.ResetTimer()
-					cpu := cpuTime()
+					cpu := cputime.Total()
 					f.run(b, b.N, 1000)
-					b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N), "cpu-ns/msg")
+					b.ReportMetric(float64(cputime.Total()-cpu)/float64(b.N), "cpu-ns/msg")
 				})
 			}
 		}
@@ -187,7 +188,7 @@ func echo(b *testing.B, size int) {
 	defer func() { _ = nc.Close() }()
 	chunk, in := make([]byte, 64<<10), make([]byte, 256<<10)
 	b.ResetTimer()
-	cpu := cpuTime()
+	cpu := cputime.Total()
 	total := b.N * size
 	for sent, got := 0, 0; got < total; {
 		// More than the socket buffers hold would block both sides in Write.
@@ -204,5 +205,5 @@ func echo(b *testing.B, size int) {
 		}
 		got += n
 	}
-	b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N), "cpu-ns/msg")
+	b.ReportMetric(float64(cputime.Total()-cpu)/float64(b.N), "cpu-ns/msg")
 }

@@ -209,7 +209,7 @@ func (c *caseRun) result() *result.Case {
 		r.Window, r.WindowAsked = c.window, c.spec.Load.Inflight
 	}
 	r.Aliases = c.aliases
-	r.Delivery.CountsOnly = !c.stamped()
+	r.Delivery.CountsOnly = !c.spec.Stamped()
 	r.Delivery.Resent = c.outages.resent
 	r.Latency.Reconnect = c.outages.took.result()
 	r.Losses = c.losses(r)
@@ -254,9 +254,6 @@ func (c *caseRun) warn(code, message, hint string) {
 	}
 	c.warnings = append(c.warnings, result.Warning{Code: code, Message: message, Hint: hint})
 }
-
-// stamped reports whether messages carry a stamp.
-func (c *caseRun) stamped() bool { return c.spec.Payload.Min() >= stampSize && !c.spec.Load.VerifyOff }
 
 // referralWarning counts the connections by the way that they have taken.
 func referralWarning(ways map[string]int64) result.Warning {

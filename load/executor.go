@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/mqtt"
@@ -70,7 +71,7 @@ func New(cfg Config) *Executor {
 		x.cfg.Waiter = pace.New
 	}
 	if x.cfg.CPU == nil {
-		x.cfg.CPU = cpuTime
+		x.cfg.CPU = cputime.Now
 	}
 	return x
 }

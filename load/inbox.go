@@ -8,6 +8,7 @@ import (
 
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // inbox is one receiver: a subscriber, or the members of a shared group, which
@@ -55,7 +56,7 @@ func (e *enough) take() bool {
 // next number of the flow of the message before: these take the short way.
 func (in *inbox) deliver(m *packet.Publish, now int64) {
 	if r := in.last; r != nil && len(m.Payload) == len(r.content) && binary.BigEndian.Uint64(m.Payload) == r.next &&
-		r.ledger.next < r.bound && bytes.Equal(m.Topic, r.flow.topic) && bytes.Equal(m.Payload[stampSize:], r.content[stampSize:]) {
+		r.ledger.next < r.bound && bytes.Equal(m.Topic, r.flow.topic) && bytes.Equal(m.Payload[scenarios.StampSize:], r.content[scenarios.StampSize:]) {
 		l := &r.ledger
 		seq := l.next
 		l.next++
@@ -86,7 +87,7 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 		in.received++
 		in.bytes += int64(len(m.Payload))
 		return
-	case len(m.Payload) < stampSize:
+	case len(m.Payload) < scenarios.StampSize:
 		in.strange(m)
 		return
 	}

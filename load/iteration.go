@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // iteration is one timed stretch of work over a session's flows.
@@ -25,10 +26,6 @@ type iteration struct {
 
 // endless stands for a number of messages that only time ends.
 const endless = math.MaxInt64 / 4
-
-// warmupShare of an auto-sized iteration's time is what a warm-up one takes:
-// enough to warm up, and a matrix of many cells ends sooner.
-const warmupShare = 0.4
 
 func (it *iteration) publisherEnded() {
 	if it.left.Add(-1) == 0 {
@@ -81,7 +78,7 @@ func (it *iteration) begin(publishers []*publisher) {
 // leastTime is that of an iteration that is sized by time.
 func (it *iteration) leastTime() time.Duration {
 	if it.stage == result.StageWarmup {
-		return time.Duration(float64(it.launch.spec.Load.MinTime) * warmupShare)
+		return time.Duration(float64(it.launch.spec.Load.MinTime) * scenarios.WarmupShare)
 	}
 	return it.launch.spec.Load.MinTime
 }

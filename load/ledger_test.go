@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // account runs the sequence numbers through a ledger of which sent were sent.
@@ -122,7 +123,7 @@ func TestStamp(t *testing.T) {
 	if other == s || foreign == s {
 		t.Fatal("stamps of different streams or runs are the same")
 	}
-	var p [stampSize]byte
+	var p [scenarios.StampSize]byte
 	for _, tt := range []struct{ seq, next uint64 }{
 		{0, 0}, {0, 65535}, {65535, 0}, {1<<24 - 1, 1<<24 + 3}, {1<<24 + 3, 1<<24 - 1},
 		{1 << 40, 1<<40 + 65535}, {1<<40 + 65535, 1 << 40}, {1<<23 - 1, 0},

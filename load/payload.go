@@ -39,7 +39,7 @@ func newVaried(c *scenarios.Case, stream uint32) *varied {
 func (r *receipt) intact(b []byte, seq uint64) bool {
 	v, want := r.flow.varied, r.flow.pub.payload
 	if v == nil {
-		return len(b) == len(want) && bytes.Equal(b[stampSize:], want[stampSize:])
+		return len(b) == len(want) && bytes.Equal(b[scenarios.StampSize:], want[scenarios.StampSize:])
 	}
 	if len(b) != v.filler.Size(seq) {
 		return false
@@ -53,5 +53,5 @@ func (r *receipt) intact(b []byte, seq uint64) bool {
 		v.filler.Fill(in.scratch, seq, 0)
 		want = in.scratch
 	}
-	return bytes.Equal(b[stampSize:], want[stampSize:len(b)])
+	return bytes.Equal(b[scenarios.StampSize:], want[scenarios.StampSize:len(b)])
 }

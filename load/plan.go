@@ -231,7 +231,7 @@ func (l *launch) receive(in *inbox, flows []*flow) {
 	}
 	in.base = flows[0].number
 	in.receipts = make([]*receipt, flows[len(flows)-1].number-in.base+1)
-	if !l.run.stamped() {
+	if !l.spec.Stamped() {
 		in.topics = make(map[string][]*receipt)
 	}
 	for _, f := range flows {

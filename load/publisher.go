@@ -77,7 +77,7 @@ const (
 
 func newPublisher(l *launch, number int) *publisher {
 	p := &publisher{
-		number: number, payload: l.run.payload, stamped: l.run.stamped(), clock: l.run.x.clock,
+		number: number, payload: l.run.payload, stamped: l.spec.Stamped(), clock: l.run.x.clock,
 		asked: uint64(l.spec.Load.Inflight), window: uint64(l.spec.Load.Inflight), qos: l.spec.QoS, chunk: maxChunk, returns: l.spec.Target.Reconnect,
 	}
 	p.sentAt = make([]int64, l.ringSize())

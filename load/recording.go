@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
@@ -118,7 +119,7 @@ func (d *driver) stop() {
 // run takes so many batches through the decoder, recorded or not, and returns
 // the CPU time that took.
 func (d *driver) run(batches int, recorded bool) time.Duration {
-	user, system := cpuTime()
+	user, system := cputime.Now()
 	for range batches {
 		if recorded {
 			d.send()
@@ -128,7 +129,7 @@ func (d *driver) run(batches int, recorded bool) time.Duration {
 			d.receive(mqtt.NopHandler{})
 		}
 	}
-	u, s := cpuTime()
+	u, s := cputime.Now()
 	return u + s - user - system
 }
 

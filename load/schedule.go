@@ -92,11 +92,7 @@ func (s *schedule) arrive(end float64) {
 
 // gap is the time between message n and the one before, exponential of mean 1.
 func (s *schedule) gap(n uint64) float64 {
-	// SplitMix64 (Steele, Lea, Flood 2014) in place of a generator's state.
-	x := s.seed + (n+1)*0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	x ^= x >> 31
+	x := scenarios.SplitMix64(s.seed, n+1)
 	return -math.Log((float64(x>>11) + 0.5) / (1 << 53))
 }
 

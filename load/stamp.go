@@ -6,10 +6,6 @@ import (
 	"hash/fnv"
 )
 
-// stampSize is how many bytes of a payload the ledger needs: run tag, stream
-// and sequence number. A shorter payload is only counted.
-const stampSize = 8
-
 const (
 	seqBits    = 24
 	streamBits = 20

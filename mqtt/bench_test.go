@@ -15,10 +15,10 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/internal/mqtttest"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -98,12 +98,6 @@ func (r *remoteTarget) connect(b *testing.B, v packet.Version, window int, h mqt
 	return c
 }
 
-func cpuTime() time.Duration {
-	var r syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
-
 // meter measures this process, and one connection of it.
 type meter struct {
 	c     *mqtt.Client
@@ -114,13 +108,13 @@ type meter struct {
 func (m *meter) start(b *testing.B) {
 	b.ReportAllocs()
 	runtime.GC()
-	m.cpu, m.calls = cpuTime(), m.c.Stats().Writes
+	m.cpu, m.calls = cputime.Total(), m.c.Stats().Writes
 	b.ResetTimer()
 }
 
 func (m *meter) stop(b *testing.B) {
 	b.StopTimer()
-	b.ReportMetric(float64(cpuTime()-m.cpu)/float64(b.N), "cpu-ns/msg")
+	b.ReportMetric(float64(cputime.Total()-m.cpu)/float64(b.N), "cpu-ns/msg")
 	b.ReportMetric(float64(m.c.Stats().Writes-m.calls)/float64(b.N), "writes/msg")
 }
 

@@ -107,8 +107,8 @@ type Link struct {
 	err       error
 }
 
-// maxReferences bounds how many Server References are followed in a row.
-const maxReferences = 5
+// MaxReferences bounds how many Server References are followed in a row.
+const MaxReferences = 5
 
 // Open connects and subscribes. It does not retry: the first attempt must succeed,
 // within ctx. After that ctx has no effect. The errors are those of [Connect] and
@@ -424,8 +424,8 @@ func (o *outage) follow(err error) error {
 	if ref == "" || o.cfg.Refer == nil {
 		return nil
 	}
-	if o.references++; o.references > maxReferences {
-		return fmt.Errorf("more than %d server references in a row: %w", maxReferences, err)
+	if o.references++; o.references > MaxReferences {
+		return fmt.Errorf("more than %d server references in a row: %w", MaxReferences, err)
 	}
 	dial, e := o.cfg.Refer(ref)
 	if e != nil {

@@ -434,7 +434,7 @@ func (s *Scenario) stamped() string {
 			var c Case
 			v.apply(&c)
 			own := c.Payload.Kind == PayloadText || c.Payload.Kind == PayloadFile || c.Payload.Kind == PayloadTemplate
-			if own && c.Payload.Size >= stampSize && !s.base.Load.VerifyOff && !s.hasAxis("verify") {
+			if own && c.Payload.Size >= StampSize && !s.base.Load.VerifyOff && !s.hasAxis("verify") {
 				return c.Payload.Name
 			}
 		}

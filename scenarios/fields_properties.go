@@ -330,13 +330,17 @@ func checkWellFormed(c *Case, fail failer) {
 	switch {
 	case !c.Payload.wellFormed():
 		fail("payload_format", says+", and payload %s is not: write text:..., template:... or a file of UTF-8", text.Quote(c.Payload.Name))
-	case c.Payload.Min() >= stampSize && !c.Load.VerifyOff:
-		fail("payload_format", says+", and the ledger's stamp in their first %d bytes is not: --verify off (verify: off) sends payload %s as it is", stampSize, text.Quote(c.Payload.Name))
+	case c.Stamped():
+		fail("payload_format", says+", and the ledger's stamp in their first %d bytes is not: --verify off (verify: off) sends payload %s as it is", StampSize, text.Quote(c.Payload.Name))
 	}
 }
 
-// stampSize is how many bytes of a payload the ledger's stamp takes.
-const stampSize = 8
+// StampSize is how many bytes of a payload the ledger's stamp takes. It replaces
+// the first ones; a shorter payload has none and is only counted.
+const StampSize = 8
+
+// Stamped reports whether the messages of c carry the ledger's stamp.
+func (c *Case) Stamped() bool { return c.Payload.Min() >= StampSize && !c.Load.VerifyOff }
 
 // wellFormed reports whether every message is well-formed UTF-8, apart from a stamp.
 func (p *Payload) wellFormed() bool {

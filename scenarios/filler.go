@@ -84,7 +84,11 @@ func (f *Filler) Fill(dst []byte, seq uint64, now int64) {
 	}
 }
 
-func (f *Filler) random(seq uint64) uint64 { return scatter(f.key + seq*0x9e3779b97f4a7c15) }
+func (f *Filler) random(seq uint64) uint64 { return SplitMix64(f.key, seq) }
+
+// SplitMix64 returns number n of the random sequence of a seed (Steele, Lea, Flood
+// 2014). It needs no generator's state, so numbers can be drawn in any order.
+func SplitMix64(seed, n uint64) uint64 { return scatter(seed + n*0x9e3779b97f4a7c15) }
 
 // scatter is the finalizer of SplitMix64: all bits of the result depend on all of x.
 func scatter(x uint64) uint64 {

@@ -28,8 +28,9 @@ type step struct {
 // rateKeys are the ways to say how fast an open loop goes.
 var rateKeys = []string{"rate", "rate_per_client", "interval", "stages"}
 
-// WarmupShare is the part of an iteration's time that the engine gives to a
-// warm-up one of a closed loop.
+// WarmupShare is how long a warm-up iteration of a closed loop that is sized by
+// time takes, as a part of a measured one: enough to warm up, and a matrix of many
+// cases ends sooner.
 const WarmupShare = 0.4
 
 func paceFields() []field {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -106,7 +107,7 @@ func (m *measurement) caseOver(t scenarios.Transport) *scenarios.Case {
 func storm(n int, open func(i int) (shut func(), err error)) (cpu, rate float64, err error) {
 	shuts, errs := make([]func(), n), make([]error, n)
 	var wg sync.WaitGroup
-	before, start := cpuTime(), time.Now()
+	before, start := cputime.Total(), time.Now()
 	for d := range dialers {
 		wg.Go(func() {
 			for i := d; i < n; i += dialers {
@@ -117,7 +118,7 @@ func storm(n int, open func(i int) (shut func(), err error)) (cpu, rate float64,
 		})
 	}
 	wg.Wait()
-	cpu, rate = float64(cpuTime()-before)/float64(n), float64(n)/time.Since(start).Seconds()
+	cpu, rate = float64(cputime.Total()-before)/float64(n), float64(n)/time.Since(start).Seconds()
 	for i := range n {
 		if shuts[i] != nil {
 			shuts[i]()

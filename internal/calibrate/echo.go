@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -63,11 +64,11 @@ func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), 
 	}
 	writesBefore := writes.Load()
 	r.bytes, r.io = 0, result.IO{}
-	start, own := time.Now(), cpuTime()
+	start, own := time.Now(), cputime.Total()
 	if err := read(d); err != nil {
 		return r, err
 	}
-	r.elapsed, r.own, r.finished = time.Since(start), cpuTime()-own, time.Now()
+	r.elapsed, r.own, r.finished = time.Since(start), cputime.Total()-own, time.Now()
 	r.io.Writes = writes.Load() - writesBefore
 	r.io.BytesRead, r.io.BytesWritten = r.bytes, r.io.Writes*chunk
 	after, err := other()

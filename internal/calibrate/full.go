@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
@@ -109,12 +110,12 @@ func (m *measurement) bareClients(p *place, c *scenarios.Case) error {
 	if err := send(time.Second); err != nil {
 		return err
 	}
-	before, warm := cpuTime(), sent
+	before, warm := cputime.Total(), sent
 	// From now on, not from the start: on a busy machine it may be late.
 	if err := send(time.Since(start) + time.Second); err != nil {
 		return err
 	}
-	m.bare = append(m.bare, float64(cpuTime()-before)/float64(max(sent-warm, 1)))
+	m.bare = append(m.bare, float64(cputime.Total()-before)/float64(max(sent-warm, 1)))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 
+	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -56,7 +57,7 @@ func (q *request) answer(ctx context.Context) (a reply) {
 	var err error
 	switch q.Do {
 	case "usage":
-		a.CPUNS = int64(cpuTime())
+		a.CPUNS = int64(cputime.Total())
 	case "idle":
 		a.Bytes, err = idleBytes(ctx, q.Ends, q.Over, q.N)
 	default:

@@ -10,9 +10,6 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// maxReferences bounds how many servers in a row may refer a client to another one.
-const maxReferences = 5
-
 // A referralError is a reference of the broker that is not followed.
 type referralError struct {
 	way []string // the servers that have referred the client, in their order
@@ -54,7 +51,7 @@ func (d *Dialer) refer(reference string) error {
 	switch {
 	case slices.Contains(way, to.String()):
 		return &referralError{way, fmt.Errorf("the brokers refer to each other: the last to %s again", to)}
-	case len(way) > maxReferences:
+	case len(way) > mqtt.MaxReferences:
 		return &referralError{way, fmt.Errorf("%d brokers in a row refer to another one, the last to %s", len(way), to)}
 	}
 	d.mu.Lock()

@@ -1,14 +1,15 @@
 //go:build unix
 
-package load
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime returns the CPU time of this process.
-func cpuTime() (user, system time.Duration) {
+// Now returns the CPU time of this process so far; zeros where the system does
+// not tell.
+func Now() (user, system time.Duration) {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
 		return 0, 0
