@@ -69,7 +69,7 @@ func (a *auditor) add(l Level, code, id, hint, format string, args ...any) {
 }
 
 func (a *auditor) cell(c *Cell, usual int) {
-	if !c.Measured() {
+	if !c.measured() {
 		a.add(LevelWarn, CodeZeroMeasurement, c.ID, "look why it failed", "nothing was measured")
 		return
 	}
@@ -132,9 +132,9 @@ func (a *auditor) iterationTime(c *Cell) {
 		total := *c.Summary.MeanNS * float64(a.in.OperationsPerIteration)
 		ns = &total
 	}
-	if ns != nil && *ns < MinIterationNS {
+	if ns != nil && *ns < minIterationNS {
 		a.add(LevelWarn, CodeMinIterationTime, c.ID, "more messages per iteration give steadier numbers",
-			"the mean time of an iteration is %s, below %s", FormatNS(*ns), FormatNS(MinIterationNS))
+			"the mean time of an iteration is %s, below %s", FormatNS(*ns), FormatNS(minIterationNS))
 	}
 }
 
@@ -150,7 +150,7 @@ func (a *auditor) stall(c *Cell) {
 		return
 	}
 	if s.MedianNS != nil && len(c.Samples) == 0 {
-		if h, ok := HiddenStall(s.N, *s.MeanNS, *s.StdDevNS, *s.MedianNS); ok {
+		if h, ok := hiddenStall(s.N, *s.MeanNS, *s.StdDevNS, *s.MedianNS); ok {
 			a.add(LevelWarn, CodeStalled, c.ID, "a stall is a lost packet, a retry timer or a pause of the host: read the Median", "%s",
 				hiddenStallMessage(h, s.N, *s.MeanNS, a.in.OperationsPerIteration))
 			return
@@ -160,7 +160,7 @@ func (a *auditor) stall(c *Cell) {
 		"StdDev is %.0f %% of Mean", 100**s.StdDevNS / *s.MeanNS)
 }
 
-func hiddenStallMessage(h Stall, n int, mean float64, operations int64) string {
+func hiddenStallMessage(h stall, n int, mean float64, operations int64) string {
 	what := "1 iteration"
 	if h.Count > 1 {
 		what = fmt.Sprintf("%d iterations", h.Count)

@@ -87,20 +87,20 @@ func TestImpliedN(t *testing.T) {
 }
 
 func TestHiddenStall(t *testing.T) {
-	s, ok := HiddenStall(100, 64.682, 297.816, 35.865)
+	s, ok := hiddenStall(100, 64.682, 297.816, 35.865)
 	if !ok || s.Count != 1 {
 		t.Fatalf("%+v %t", s, ok)
 	}
 	near(t, "stall", s.OpNS, 3012.4, 1)
 	near(t, "mean of the others", s.MeanNS, 34.907, 0.01)
 	// A published row of two retry rounds.
-	s, ok = HiddenStall(100, 155.65, 733.0, 51.99)
+	s, ok = hiddenStall(100, 155.65, 733.0, 51.99)
 	if !ok || s.Count != 2 {
 		t.Fatalf("%+v %t", s, ok)
 	}
 	near(t, "mean of the others", s.MeanNS, 51.47, 0.01)
 	for _, row := range [][3]float64{{13.365, 7.569, 10.174}, {43.528, 15.92, 40.024}, {100, 150, 20}, {100, 5, 100}} {
-		if s, ok := HiddenStall(100, row[0], row[1], row[2]); ok {
+		if s, ok := hiddenStall(100, row[0], row[1], row[2]); ok {
 			t.Errorf("%v is explained by %+v", row, s)
 		}
 	}

@@ -3,16 +3,16 @@ package result
 import "fmt"
 
 const (
-	// MaxFileSize is how many bytes Read, ReadAny and Decode accept, unpacked: one
+	// maxFileSize is how many bytes Read, ReadAny and Decode accept, unpacked: one
 	// case of 24 hours in iterations of a second is a report of 35 MB.
-	MaxFileSize = 64 << 20
-	// MaxElements is how many elements all lists of a JSON file may have, or how many
+	maxFileSize = 64 << 20
+	// maxElements is how many elements all lists of a JSON file may have, or how many
 	// fields and lines a text: two cases of 24 hours have 345,600. Two bytes of JSON
 	// may be an element that takes hundreds in memory, so the size alone bounds nothing.
-	MaxElements = 500_000
-	// MaxCases is how many elements a list at the top of a JSON file may have: cases
+	maxElements = 500_000
+	// maxCases is how many elements a list at the top of a JSON file may have: cases
 	// and results of gates, which are the largest.
-	MaxCases = 10_000
+	maxCases = 10_000
 )
 
 // checkElements refuses JSON whose lists would take memory out of all proportion
@@ -68,15 +68,15 @@ func (s *elementScanner) next(c byte) error {
 		s.top++
 	}
 	switch {
-	case s.top > MaxCases:
-		return fmt.Errorf("%w: more than %s cases", ErrTooLarge, FormatInt(MaxCases))
-	case s.elements > MaxElements:
-		return fmt.Errorf("%w: more than %s elements in its lists", ErrTooLarge, FormatInt(MaxElements))
+	case s.top > maxCases:
+		return fmt.Errorf("%w: more than %s cases", errTooLarge, FormatInt(maxCases))
+	case s.elements > maxElements:
+		return fmt.Errorf("%w: more than %s elements in its lists", errTooLarge, FormatInt(maxElements))
 	}
 	return nil
 }
 
-// checkFields refuses text of more fields and lines than MaxElements.
+// checkFields refuses text of more fields and lines than maxElements.
 func checkFields(b []byte) error {
 	n, blank := 0, true
 	for _, c := range b {
@@ -86,8 +86,8 @@ func checkFields(b []byte) error {
 			n++
 		}
 	}
-	if n > MaxElements {
-		return fmt.Errorf("%w: more than %s fields", ErrTooLarge, FormatInt(MaxElements))
+	if n > maxElements {
+		return fmt.Errorf("%w: more than %s fields", errTooLarge, FormatInt(maxElements))
 	}
 	return nil
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/mqttload/mqttload/internal/racing"
 )
 
-// TestManyElements: files below MaxFileSize that would unfold to gigabytes are
+// TestManyElements: files below maxFileSize that would unfold to gigabytes are
 // refused before they are decoded, so that they take their own size and no more.
 func TestManyElements(t *testing.T) {
 	const head = `{"schema":"mqttload.report/1","cases":[`
-	const n = MaxElements + 1
+	const n = maxElements + 1
 	in := `{"id":"a=1","params":[{"key":"a","value":"1"}],`
 	for name, text := range map[string]string{
 		"iterations": head + in + `"iterations":[` + strings.Repeat("{},", n) + `{}]}]}`,
 		"ticks":      head + in + `"timeline":[` + strings.Repeat("null,", n) + `{}]}]}`,
 		"numbers":    head + in + `"iterations":[` + strings.Repeat("0,", n) + `0]}]}`,
 		"params":     head + `{"params":[` + strings.Repeat("{},", n) + `{}]}]}`,
-		"cases":      head + strings.Repeat("{},", MaxCases+1) + `{}]}`,
+		"cases":      head + strings.Repeat("{},", maxCases+1) + `{}]}`,
 		"lists":      head + in + `"x":[` + strings.Repeat("[],", n) + `{}]}]}`,
-		"benchmarks": `{"Benchmarks":[` + strings.Repeat("0,", MaxCases+1) + `0]}`,
+		"benchmarks": `{"Benchmarks":[` + strings.Repeat("0,", maxCases+1) + `0]}`,
 		"measured":   `{"Benchmarks":[{"Measurements":[` + strings.Repeat("0,", n) + `0]}]}`,
 		"lines":      "x" + strings.Repeat("\n", n) + "x",
 		"tabs":       "Mean" + strings.Repeat("\t", n) + "x",
@@ -45,7 +45,7 @@ func TestManyElements(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := ReadAny(path)
 		runtime.ReadMemStats(&after)
-		if !errors.Is(err, ErrTooLarge) {
+		if !errors.Is(err, errTooLarge) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if taken := after.TotalAlloc - before.TotalAlloc; taken > uint64(3*len(text)+1<<20) {
@@ -54,10 +54,10 @@ func TestManyElements(t *testing.T) {
 		if !strings.HasPrefix(text, head) {
 			continue
 		}
-		if _, err := Read(path); !errors.Is(err, ErrTooLarge) {
+		if _, err := Read(path); !errors.Is(err, errTooLarge) {
 			t.Errorf("%s: Read: error %v", name, err)
 		}
-		if _, err := Decode(&packed); !errors.Is(err, ErrTooLarge) {
+		if _, err := Decode(&packed); !errors.Is(err, errTooLarge) {
 			t.Errorf("%s: Decode: error %v", name, err)
 		}
 	}

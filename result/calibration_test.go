@@ -138,7 +138,7 @@ func TestStaleCalibration(t *testing.T) {
 	} {
 		r := calibrated()
 		change(r)
-		var stale *StaleError
+		var stale *staleError
 		if err := CheckCalibration(calibrated(), r); !errors.As(err, &stale) || stale.What != what {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -27,16 +27,16 @@ type Ceiling struct {
 	Calibration    string  `json:"calibration"`
 }
 
-// StaleError says why a calibration tells nothing about a run.
-type StaleError struct{ What, Calibrated, Here string }
+// staleError says why a calibration tells nothing about a run.
+type staleError struct{ What, Calibrated, Here string }
 
-func (e *StaleError) Error() string {
+func (e *staleError) Error() string {
 	return fmt.Sprintf("the calibration is of %s %s, this is %s", e.What, absent(e.Calibrated), absent(e.Here))
 }
 
-// CheckCalibration returns a *StaleError unless the calibration cal was made by
-// the same version on the same kind of machine as r: processor, cores,
-// GOMAXPROCS, version and commit.
+// CheckCalibration returns an error unless the calibration cal was made by the same
+// version on the same kind of machine as r: processor, cores, GOMAXPROCS, version
+// and commit.
 func CheckCalibration(cal, r *Report) error {
 	for _, k := range []struct{ what, calibrated, here string }{
 		{"processor", cal.Environment.CPU, r.Environment.CPU},
@@ -46,7 +46,7 @@ func CheckCalibration(cal, r *Report) error {
 		{"commit", cal.Tool.Commit, r.Tool.Commit},
 	} {
 		if k.calibrated != k.here {
-			return &StaleError{k.what, k.calibrated, k.here}
+			return &staleError{k.what, k.calibrated, k.here}
 		}
 	}
 	return nil

@@ -85,6 +85,6 @@ func missedBy(h *Histogram, slow int64, elapsedNS float64) float64 {
 
 // threeDigits rounds x, 1 or more, to as many significant digits as a histogram has.
 func threeDigits(x float64) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(x))-SignificantDigits+1)
+	unit := math.Pow(10, math.Floor(math.Log10(x))-significantDigits+1)
 	return math.Round(x/unit) * unit
 }

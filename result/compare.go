@@ -10,19 +10,18 @@ import (
 	"github.com/mqttload/mqttload/result/stats"
 )
 
-// DefaultThreshold and DefaultAlpha are what CompareOptions of zero mean.
+// Defaults of CompareOptions.
 const (
-	DefaultThreshold = 0.05
-	DefaultAlpha     = 0.05
+	defaultThreshold = 0.05
+	defaultAlpha     = 0.05
 )
 
 // CompareOptions say how to compare. The zero value is the usual comparison.
 type CompareOptions struct {
-	// Threshold is the change that matters, 0.05 for 5 %; 0 means
-	// DefaultThreshold, so the least one is any tiny number. A regression is
-	// significant and beyond it.
+	// Threshold is the smallest change that matters: a regression is significant
+	// and beyond it. 0 means 0.05, which is 5 %; for no threshold, use a tiny number.
 	Threshold float64
-	// Alpha is the chance of any false finding over all cells; 0 means DefaultAlpha.
+	// Alpha is the chance of any false finding over all cells; 0 means 0.05.
 	Alpha float64
 	// Ignore are params that do not count for finding the counterpart of a cell.
 	Ignore []string
@@ -94,10 +93,10 @@ type comparer struct {
 
 func (c *comparer) options(base, head []*Input) error {
 	if c.o.Threshold == 0 {
-		c.o.Threshold = DefaultThreshold
+		c.o.Threshold = defaultThreshold
 	}
 	if c.o.Alpha == 0 {
-		c.o.Alpha = DefaultAlpha
+		c.o.Alpha = defaultAlpha
 	}
 	c.acrossKey, c.acrossValue, _ = strings.Cut(c.o.Across, "=")
 	switch {

@@ -37,7 +37,7 @@ func TestCompareZeroCell(t *testing.T) {
 		}
 		change(&head.Report.Cases[1])
 		head = InputOf("head", head.Report)
-		if head.Cells[1].Measured() {
+		if head.Cells[1].measured() {
 			t.Errorf("%s: the cell counts as measured", name)
 		}
 		c := compareFiles(t, base, head, CompareOptions{})

@@ -2,24 +2,24 @@ package result
 
 import "fmt"
 
-// LedgerError says which identity of a delivery account does not hold.
-type LedgerError struct {
+// ledgerError says which identity of a delivery account does not hold.
+type ledgerError struct {
 	Identity string // "expected = delivered + lost"
 	Left     int64
 	Right    int64
 }
 
-func (e *LedgerError) Error() string {
+func (e *ledgerError) Error() string {
 	return fmt.Sprintf("delivery account does not balance: %s, but %d is not %d", e.Identity, e.Left, e.Right)
 }
 
-// Check returns a *LedgerError naming the first identity that d breaks:
-// scheduled = sent + unsent, expected = delivered + lost, received = delivered +
-// duplicated, and no count below zero. nil where all hold.
+// Check returns an error that names the first identity that d breaks: scheduled =
+// sent + unsent, expected = delivered + lost, received = delivered + duplicated, and
+// no count below zero. It returns nil if all hold.
 func (d Delivery) Check() error {
 	for _, c := range d.counts() {
 		if *c.n < 0 {
-			return &LedgerError{Identity: c.name + " >= 0", Left: *c.n, Right: 0}
+			return &ledgerError{Identity: c.name + " >= 0", Left: *c.n, Right: 0}
 		}
 	}
 	for _, i := range []struct {
@@ -31,7 +31,7 @@ func (d Delivery) Check() error {
 		{"received = delivered + duplicated", d.Received, d.Delivered + d.Duplicated},
 	} {
 		if i.left != i.right {
-			return &LedgerError{Identity: i.identity, Left: i.left, Right: i.right}
+			return &ledgerError{Identity: i.identity, Left: i.left, Right: i.right}
 		}
 	}
 	return nil

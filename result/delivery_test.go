@@ -26,7 +26,7 @@ func TestDeliveryCheck(t *testing.T) {
 	} {
 		d := balanced()
 		change(&d)
-		var le *LedgerError
+		var le *ledgerError
 		if err := d.Check(); !errors.As(err, &le) || le.Identity != want {
 			t.Errorf("Check() = %v, want the identity %q", err, want)
 		}

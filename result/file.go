@@ -41,12 +41,12 @@ func fileError(op, path string, err error) error {
 	return &FileError{Op: op, Path: path, Err: err}
 }
 
-// SchemaError says that a file is no report of the format this build reads.
-type SchemaError struct {
+// schemaError says that a file is no report of the format this build reads.
+type schemaError struct {
 	Got string // "" where the file names none
 }
 
-func (e *SchemaError) Error() string {
+func (e *schemaError) Error() string {
 	if e.Got == "" {
 		return fmt.Sprintf("not a report: no schema in it, want %q", Schema)
 	}
@@ -68,7 +68,7 @@ func Encode(w io.Writer, r *Report) error {
 func marshal(r *Report) ([]byte, error) {
 	out := normalized(r)
 	if out.Schema != Schema {
-		return nil, &SchemaError{Got: out.Schema}
+		return nil, &schemaError{Got: out.Schema}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -114,12 +114,11 @@ func list[T any](s []T) []T {
 	return s
 }
 
-// Decode reads one report, plain or gzipped. It refuses another schema with a
-// *SchemaError, more than MaxFileSize bytes or MaxElements, anything behind the report, and a
-// case id that comes twice. Keys it does not know are passed over: a schema may
-// gain fields.
+// Decode reads one report, plain or gzipped. It rejects another schema, more than
+// maxFileSize bytes or maxElements elements, anything after the report, and a case id
+// that occurs twice. It ignores unknown keys: a schema may gain fields.
 func Decode(r io.Reader) (*Report, error) {
-	out, err := decode(r, MaxFileSize)
+	out, err := decode(r, maxFileSize)
 	if err != nil {
 		return nil, fmt.Errorf("decode report: %w", err)
 	}
@@ -162,7 +161,7 @@ func parseReport(b []byte) (*Report, error) {
 		return nil, jsonFault(b, err)
 	}
 	if head.Schema != Schema {
-		return nil, &SchemaError{Got: head.Schema}
+		return nil, &schemaError{Got: head.Schema}
 	}
 	// The scenario stays as it is written: a map would lose the order of its axes.
 	var scenario json.RawMessage
@@ -192,10 +191,10 @@ func unique(cases []Case) error {
 	return nil
 }
 
-// Read reads the report file path, plain or gzipped. Errors are a *FileError,
-// wrapping a *SchemaError where the file is of another format.
+// Read reads the report file path, plain or gzipped, as [Decode] does. The error is a
+// *FileError.
 func Read(path string) (*Report, error) {
-	b, err := readFile(path, MaxFileSize)
+	b, err := readFile(path, maxFileSize)
 	if err != nil {
 		return nil, fileError("read", path, err)
 	}

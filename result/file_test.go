@@ -227,7 +227,7 @@ func TestDecodeSchemas(t *testing.T) {
 		}
 	}
 	_, err := Decode(strings.NewReader(`{"schema":"other/9"}`))
-	var se *SchemaError
+	var se *schemaError
 	if !errors.As(err, &se) || se.Got != "other/9" {
 		t.Errorf("%v is no *SchemaError of other/9", err)
 	}
@@ -246,7 +246,7 @@ func TestDecodeSizeLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, r := range map[string]io.Reader{"gzip": &bomb, "plain": strings.NewReader(strings.Repeat(" ", 1001))} {
-		if _, err := decode(r, 1000); err == nil || !errors.Is(err, ErrTooLarge) {
+		if _, err := decode(r, 1000); err == nil || !errors.Is(err, errTooLarge) {
 			t.Errorf("%s: error %v, want the size limit", name, err)
 		}
 	}

@@ -32,13 +32,13 @@ type Selector struct {
 	Values []string
 }
 
-// GateError says what is wrong with a gate: a usage error.
-type GateError struct {
+// gateError says what is wrong with a gate: a usage error.
+type gateError struct {
 	Gate   string
 	Reason string
 }
 
-func (e *GateError) Error() string { return fmt.Sprintf("gate %q: %s", e.Gate, e.Reason) }
+func (e *gateError) Error() string { return fmt.Sprintf("gate %q: %s", e.Gate, e.Reason) }
 
 // operators, longest first, so that <= is not taken for <.
 var operators = []string{"<=", ">=", "==", "!=", "<", ">"}
@@ -58,11 +58,11 @@ func (g Gate) String() string {
 // ParseGate parses METRIC OP VALUE [@ PARAM=VALUE ...]. With failIf the expression
 // states what fails ("p99 > 5ms"), without it what must hold ("p99 < 5ms"). VALUE
 // has a unit of the metric's dimension: times need one, 0 apart. Several values of
-// a param are separated by commas. Errors are a *GateError.
+// a param are separated by commas.
 func ParseGate(text string, failIf bool) (Gate, error) {
 	g := Gate{Text: strings.TrimSpace(text), FailIf: failIf}
 	if err := g.parse(); err != nil {
-		return Gate{}, &GateError{g.Text, err.Error()}
+		return Gate{}, &gateError{g.Text, err.Error()}
 	}
 	return g, nil
 }
@@ -111,7 +111,7 @@ func (g *Gate) parse() error {
 	}
 	m, ok := findMetric(name)
 	if !ok {
-		return fmt.Errorf("unknown metric %q%s", name, hint(name, MetricNames()))
+		return fmt.Errorf("unknown metric %q%s", name, hint(name, metricNames()))
 	}
 	g.metric, g.Metric = m, m.path
 	if g.Limit, g.Percent, err = parseLimit(value, m); err != nil {
@@ -180,8 +180,8 @@ func (s Selector) match(p Param) bool {
 	return p.Key == s.Key && slices.ContainsFunc(s.Values, func(v string) bool { return sameValue(p.Key, v, p.Value) })
 }
 
-// Check returns a *GateError where the selector of g matches none of the cases
-// that will run: a gate that looks at nothing must not pass.
+// Check returns an error if the selector of g matches none of the cases that will
+// run: a gate that looks at nothing must not pass.
 func (g Gate) Check(cases [][]Param) error {
 	for _, s := range g.Selector {
 		if err := g.checkList(s, cases); err != nil {
@@ -193,12 +193,12 @@ func (g Gate) Check(cases [][]Param) error {
 	}
 	for _, s := range g.Selector {
 		if keys, values := axisOf(cases, s.Key); !keys[s.Key] {
-			return &GateError{g.Text, fmt.Sprintf("no case has a param %q%s", s.Key, hint(s.Key, sortedKeys(keys)))}
+			return &gateError{g.Text, fmt.Sprintf("no case has a param %q%s", s.Key, hint(s.Key, sortedKeys(keys)))}
 		} else if !s.matchesAny(values) {
 			return g.noCase(s.Key, s.Values[0], values)
 		}
 	}
-	return &GateError{g.Text, "no case matches all of its selector: name fewer params"}
+	return &gateError{g.Text, "no case matches all of its selector: name fewer params"}
 }
 
 // checkList refuses a value of a list that no case has, where others have: a
@@ -219,9 +219,9 @@ func (g Gate) checkList(s Selector, cases [][]Param) error {
 // noCase is the error of a value that no case has.
 func (g Gate) noCase(key, value string, values map[string]bool) error {
 	if _, err := paramValue(key, value); errors.Is(err, text.ErrAmbiguous) {
-		return &GateError{g.Text, fmt.Sprintf("%s=%s: %v", key, value, err)}
+		return &gateError{g.Text, fmt.Sprintf("%s=%s: %v", key, value, err)}
 	}
-	return &GateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", key, value, strings.Join(sortedKeys(values), ", "))}
+	return &gateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", key, value, strings.Join(sortedKeys(values), ", "))}
 }
 
 // axisOf are the keys of all params, and the values of those called key.
@@ -305,7 +305,7 @@ func (g Gate) format(v float64) string {
 	switch {
 	case g.Percent:
 		return fmt.Sprintf("%.6g %%", v)
-	case g.metric.dim == DimTime:
+	case g.metric.dim == dimTime:
 		return FormatNS(v)
 	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
 		return FormatInt(int64(v))

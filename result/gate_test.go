@@ -77,7 +77,7 @@ func TestParseGateRefuses(t *testing.T) {
 		"":                          "no operator",
 	} {
 		_, err := ParseGate(text, true)
-		var ge *GateError
+		var ge *gateError
 		if !errors.As(err, &ge) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s", text, err, want)
 		}
@@ -92,7 +92,7 @@ func TestEveryMetricHasAValue(t *testing.T) {
 		Summary: Summary{1, &f, &f, &f, &f, &f, &f, &f, &f, &f, &f},
 		Ceiling: &Ceiling{}, Offered: &Offered{Achieved: &f}, Losses: &Losses{}, Aliases: &Aliases{},
 	}
-	for _, name := range MetricNames() {
+	for _, name := range metricNames() {
 		m, ok := findMetric(name)
 		if !ok || m.of(c) == nil {
 			t.Errorf("%s: found %t, without a value", name, ok)
@@ -204,7 +204,7 @@ func TestGateCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = g.Check(cases)
-		var ge *GateError
+		var ge *gateError
 		if want == "" && err != nil || want != "" && (!errors.As(err, &ge) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}

@@ -15,15 +15,15 @@ import (
 var timeUnits = map[string]float64{"ns": 1, "μs": 1e3, "µs": 1e3, "us": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "min": 60e9}
 
 // shownUnits are those that messages offer.
-var shownUnits = map[Dimension]string{DimTime: "ns, us, ms or s", DimBytes: "B, KiB, MiB, kB or MB, or none", DimCount: "k or M, or none"}
+var shownUnits = map[dimension]string{dimTime: "ns, us, ms or s", dimBytes: "B, KiB, MiB, kB or MB, or none", dimCount: "k or M, or none"}
 
 // factorOf returns what a unit behind a limit multiplies number by, "" being no
 // unit, and 0 where the unit is unknown. The error is about a unit with two meanings.
-func factorOf(dim Dimension, number, unit string) (float64, error) {
+func factorOf(dim dimension, number, unit string) (float64, error) {
 	switch dim {
-	case DimTime:
+	case dimTime:
 		return timeUnits[unit], nil
-	case DimCount:
+	case dimCount:
 		return text.CountUnit(unit), nil
 	}
 	n, err := text.SizeUnit(number, unit)
@@ -74,8 +74,8 @@ func parseLimit(s string, m metric) (limit float64, percent bool, err error) {
 	return 0, false, fmt.Errorf("%q is not a unit of %s, a %s: use %s", unit, m.path, dimensionName(m.dim), shownUnits[m.dim])
 }
 
-func dimensionName(d Dimension) string {
-	if d == DimBytes {
+func dimensionName(d dimension) string {
+	if d == dimBytes {
 		return "number of bytes"
 	}
 	return string(d)

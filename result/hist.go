@@ -11,22 +11,22 @@ import (
 // drop nothing. A dense histogram of it takes 270,404 bytes, so keep one per
 // core or connection group, not one per client.
 const (
-	MinLatencyNS      = 1
+	minLatencyNS      = 1
 	MaxLatencyNS      = 3_600_000_000_000 // one hour
-	SignificantDigits = 3
+	significantDigits = 3
 )
 
-// ErrGeometry says that a histogram was recorded with another range or
+// errGeometry says that a histogram was recorded with another range or
 // precision than NewHDR's, so that merging could lose values.
-var ErrGeometry = errors.New("other histogram geometry")
+var errGeometry = errors.New("other histogram geometry")
 
-// ErrNoHistogram says that a summary carries no histogram.
-var ErrNoHistogram = errors.New("no histogram")
+// errNoHistogram says that a summary carries no histogram.
+var errNoHistogram = errors.New("no histogram")
 
 // NewHDR returns an empty histogram of the program's geometry: 1 ns to 1 h with
 // 3 significant digits, 270 KB. It is not safe for concurrent use.
 func NewHDR() *hdrhistogram.Histogram {
-	return hdrhistogram.New(MinLatencyNS, MaxLatencyNS, SignificantDigits)
+	return hdrhistogram.New(minLatencyNS, MaxLatencyNS, significantDigits)
 }
 
 // Record counts the value v, in nanoseconds, n times in h, a histogram made by
@@ -37,7 +37,7 @@ func Record(h *hdrhistogram.Histogram, v, n int64) (clamped bool) {
 	if n <= 0 {
 		return false
 	}
-	in := min(max(v, MinLatencyNS), MaxLatencyNS)
+	in := min(max(v, minLatencyNS), MaxLatencyNS)
 	// The only error left is a total beyond MaxInt64, 292 years at 1e9 per second.
 	return h.RecordValues(in, n) != nil || in != v
 }
@@ -77,21 +77,22 @@ func valueAtRank(h *hdrhistogram.Histogram, r int64) int64 {
 	return min(h.ValueAtPercentile(p), MaxLatencyNS)
 }
 
-// Decode returns the full histogram that h carries. Errors wrap ErrNoHistogram
-// or ErrGeometry, or say how the encoding is damaged or differs from the count.
+// Decode returns the full histogram that h carries. The error says that there is
+// none, that it has another geometry, that its encoding is damaged, or that its count
+// differs.
 func (h *Histogram) Decode() (*hdrhistogram.Histogram, error) {
 	if h == nil || h.HDR == "" {
-		return nil, fmt.Errorf("decode histogram: %w", ErrNoHistogram)
+		return nil, fmt.Errorf("decode histogram: %w", errNoHistogram)
 	}
 	full, err := hdrhistogram.Decode([]byte(h.HDR))
 	if err != nil {
 		return nil, fmt.Errorf("decode histogram: %w", err)
 	}
-	if full.LowestTrackableValue() != MinLatencyNS || full.HighestTrackableValue() != MaxLatencyNS ||
-		full.SignificantFigures() != SignificantDigits {
-		return nil, fmt.Errorf("decode histogram: %w: %d..%d ns with %d digits, want %d..%d ns with %d", ErrGeometry,
+	if full.LowestTrackableValue() != minLatencyNS || full.HighestTrackableValue() != MaxLatencyNS ||
+		full.SignificantFigures() != significantDigits {
+		return nil, fmt.Errorf("decode histogram: %w: %d..%d ns with %d digits, want %d..%d ns with %d", errGeometry,
 			full.LowestTrackableValue(), full.HighestTrackableValue(), full.SignificantFigures(),
-			MinLatencyNS, MaxLatencyNS, SignificantDigits)
+			minLatencyNS, MaxLatencyNS, significantDigits)
 	}
 	if full.TotalCount() != h.Count {
 		return nil, fmt.Errorf("decode histogram: it holds %d values but its summary says %d", full.TotalCount(), h.Count)
@@ -99,9 +100,9 @@ func (h *Histogram) Decode() (*hdrhistogram.Histogram, error) {
 	return full, nil
 }
 
-// MergeHistograms adds the buckets of all hs that are not nil; nil for none.
+// mergeHistograms adds the buckets of all hs that are not nil; nil for none.
 // It fails where one cannot be decoded or a single value would be dropped.
-func MergeHistograms(hs ...*Histogram) (*Histogram, error) {
+func mergeHistograms(hs ...*Histogram) (*Histogram, error) {
 	sum, clamped := NewHDR(), int64(0)
 	for _, h := range hs {
 		if h == nil {

@@ -96,7 +96,7 @@ func TestMergeHistograms(t *testing.T) {
 	}
 	sa, sb := NewHistogram(a), NewHistogram(b)
 	sa.Clamped, sb.Clamped = 1, 2
-	got, err := MergeHistograms(sa, nil, sb)
+	got, err := mergeHistograms(sa, nil, sb)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestMergeHistograms(t *testing.T) {
 	if *got != *want {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	if none, err := MergeHistograms(nil, nil); none != nil || err != nil {
+	if none, err := mergeHistograms(nil, nil); none != nil || err != nil {
 		t.Errorf("merge of nothing = %v, %v", none, err)
 	}
 }
@@ -124,9 +124,9 @@ func TestDecodeRefuses(t *testing.T) {
 		is   error
 		text string
 	}{
-		"nil":            {nil, ErrNoHistogram, "no histogram"},
-		"summary only":   {&Histogram{Count: 1}, ErrNoHistogram, "no histogram"},
-		"other geometry": {NewHistogram(other), ErrGeometry, "2 digits"},
+		"nil":            {nil, errNoHistogram, "no histogram"},
+		"summary only":   {&Histogram{Count: 1}, errNoHistogram, "no histogram"},
+		"other geometry": {NewHistogram(other), errGeometry, "2 digits"},
 		"not base64":     {&Histogram{HDR: "@@"}, nil, "base64"},
 		"short":          {&Histogram{HDR: "AAAA"}, nil, "too short"},
 		"wrong count":    {lies, nil, "holds 1 values but its summary says 2"},
@@ -136,7 +136,7 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", name, err, c.text)
 		}
 		if c.h != nil {
-			if _, err := MergeHistograms(c.h); err == nil {
+			if _, err := mergeHistograms(c.h); err == nil {
 				t.Errorf("%s: merged", name)
 			}
 		}

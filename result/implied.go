@@ -11,21 +11,21 @@ import (
 // any table prints.
 const maxImpliedN = 1_000_000
 
-// ImpliedN is how many iterations a row rests on: Error over StdDev is t(0.9995,
+// impliedN is how many iterations a row rests on: Error over StdDev is t(0.9995,
 // n-1)/sqrt(n), which no two n share. Rounding leaves the range Low..High, in
 // which Best fits best; Low above High: no n fits. Zero where nothing follows.
-type ImpliedN struct{ Best, Low, High int }
+type impliedN struct{ Best, Low, High int }
 
-func (n ImpliedN) known() bool { return n.Best != 0 }
+func (n impliedN) known() bool { return n.Best != 0 }
 
 // holds reports whether n fits.
-func (n ImpliedN) holds(m int) bool { return n.known() && n.Low <= m && m <= n.High }
+func (n impliedN) holds(m int) bool { return n.known() && n.Low <= m && m <= n.High }
 
 // impliedN takes n from the Error and StdDev of c, as they were rounded.
-func (c *Cell) impliedN() ImpliedN {
+func (c *Cell) impliedN() impliedN {
 	s := &c.Summary
 	if s.ErrorNS == nil || s.StdDevNS == nil || *s.ErrorNS <= 0 || *s.StdDevNS <= 0 {
-		return ImpliedN{}
+		return impliedN{}
 	}
 	e, sd := *s.ErrorNS, *s.StdDevNS
 	// Numbers that were not printed are exact but for the last bits.
@@ -45,7 +45,7 @@ func (c *Cell) impliedN() ImpliedN {
 	if best > 2 && marginPerDeviation(best-1)-e/sd < e/sd-marginPerDeviation(best) {
 		best--
 	}
-	return ImpliedN{Best: best, Low: low, High: high}
+	return impliedN{Best: best, Low: low, High: high}
 }
 
 // nBelow is the smallest n whose Error over StdDev is at most r.
@@ -67,7 +67,7 @@ func (in *Input) usualN() int {
 	if in.StatedN > 0 {
 		return in.StatedN
 	}
-	var all []ImpliedN
+	var all []impliedN
 	for i := range in.Cells {
 		if n := in.Cells[i].impliedN(); n.known() {
 			all = append(all, n)
@@ -88,8 +88,8 @@ func (in *Input) usualN() int {
 	return usual
 }
 
-// Stall is what a mean would hide if all of its spread came from few iterations.
-type Stall struct {
+// stall is what a mean would hide if all of its spread came from few iterations.
+type stall struct {
 	Count  int     // stalled iterations
 	OpNS   float64 // time per operation of each
 	MeanNS float64 // mean of the others, ns per operation
@@ -102,22 +102,22 @@ const (
 	stallShare = 10
 )
 
-// HiddenStall decomposes a mean over n iterations with the standard deviation sd
+// hiddenStall decomposes a mean over n iterations with the standard deviation sd
 // into k equally long stalls and the rest: mean = m + k d/n and sd^2 = k (1 -
 // k/n) d^2 / (n-1), with the spread of the rest left out. The smallest k for which
 // m agrees with the median is the answer; ok is false where there is none, or
 // where sd is not above the mean, which needs no stall to explain.
-func HiddenStall(n int, mean, sd, median float64) (s Stall, ok bool) {
+func hiddenStall(n int, mean, sd, median float64) (s stall, ok bool) {
 	if n < outlierMinSamples || !(sd > unstableCV*mean) || !positive(median) {
-		return Stall{}, false
+		return stall{}, false
 	}
 	for k := 1; k <= max(1, n/stallShare); k++ {
 		share := float64(k) / float64(n)
 		d := sd * math.Sqrt(float64(n-1)/(float64(k)*(1-share)))
 		m := mean - d*share
 		if m > 0 && math.Abs(m-median) <= stallMedianMatch*median {
-			return Stall{Count: k, OpNS: m + d, MeanNS: m}, true
+			return stall{Count: k, OpNS: m + d, MeanNS: m}, true
 		}
 	}
-	return Stall{}, false
+	return stall{}, false
 }

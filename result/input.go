@@ -73,8 +73,8 @@ type Cell struct {
 	Printed map[string]Printed
 }
 
-// Measured reports whether c has a number to compare.
-func (c *Cell) Measured() bool { return len(c.Samples) > 0 || c.Summary.MeanNS != nil }
+// measured reports whether c has a number to compare.
+func (c *Cell) measured() bool { return len(c.Samples) > 0 || c.Summary.MeanNS != nil }
 
 // InputOf returns the cells of a report of this program. Source is what
 // messages call it.

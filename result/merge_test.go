@@ -100,7 +100,7 @@ func TestMergeIsTheWhole(t *testing.T) {
 		}
 		parts = append(parts, NewHistogram(part))
 	}
-	merged, err := MergeHistograms(parts...)
+	merged, err := mergeHistograms(parts...)
 	if err != nil || *merged != *NewHistogram(whole) {
 		t.Errorf("%+v\n%v", merged, err)
 	}

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// Dimension is what a metric measures, and so which units its limits take.
-type Dimension string
+// dimension is what a metric measures, and so which units its limits take.
+type dimension string
 
 // Dimensions.
 const (
-	DimTime  Dimension = "time"  // ns, μs, ms, s
-	DimBytes Dimension = "bytes" // B, KiB, MiB, kB, MB
-	DimCount Dimension = "count" // k, M
+	dimTime  dimension = "time"  // ns, μs, ms, s
+	dimBytes dimension = "bytes" // B, KiB, MiB, kB, MB
+	dimCount dimension = "count" // k, M
 )
 
 // metric is one number of a case, by the names of the report file.
 type metric struct {
 	path string
-	dim  Dimension
+	dim  dimension
 	of   func(*Case) *float64 // nil where it does not exist
 	// whole is what a limit in percent is of, or nil: "lost < 0.1 %".
 	whole string
@@ -59,7 +59,7 @@ var metrics = sync.OnceValue(func() map[string]metric {
 		}}
 	})
 	derived := func(path string, of func(*Case) int64) {
-		all[path] = metric{path: path, dim: DimCount, of: func(c *Case) *float64 {
+		all[path] = metric{path: path, dim: dimCount, of: func(c *Case) *float64 {
 			v := float64(of(c))
 			return &v
 		}}
@@ -116,20 +116,20 @@ func numberAt(v reflect.Value, index []int) *float64 {
 	return &n
 }
 
-func dimensionOf(path string) Dimension {
+func dimensionOf(path string) dimension {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	switch {
 	case strings.HasSuffix(name, "_ns"):
-		return DimTime
+		return dimTime
 	case strings.HasPrefix(name, "bytes"):
-		return DimBytes
+		return dimBytes
 	}
-	return DimCount
+	return dimCount
 }
 
-// MetricNames lists what a gate may name: short names first, then every number
+// metricNames lists what a gate may name: short names first, then every number
 // of a case by its place in the report file.
-func MetricNames() []string { return append(sortedKeys(shortNames), sortedKeys(metrics())...) }
+func metricNames() []string { return append(sortedKeys(shortNames), sortedKeys(metrics())...) }
 
 // findMetric resolves a name, a short name, or a leg and a short name: "ack.p99".
 func findMetric(name string) (metric, bool) {

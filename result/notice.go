@@ -126,7 +126,7 @@ func mergedLegs(parts []Latency) ([]NamedHistogram, error) {
 		for _, p := range parts {
 			all = append(all, p.All()[i].Histogram)
 		}
-		merged, err := MergeHistograms(all...)
+		merged, err := mergeHistograms(all...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", legs[i].Name, err)
 		}

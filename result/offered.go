@@ -2,9 +2,9 @@ package result
 
 import "cmp"
 
-// KeptShare is the share of an offered rate that must have been sent for the
+// keptShare is the share of an offered rate that must have been sent for the
 // rate to count as kept.
-const KeptShare = 0.98
+const keptShare = 0.98
 
 // Offered is the rate that an open loop was to keep and the one that it kept,
 // both over the measured time, in messages per second published.
@@ -23,7 +23,7 @@ func (c *Case) RateKept() bool {
 	if o == nil {
 		return true
 	}
-	return c.Delivery.Unsent == 0 && o.Achieved != nil && *o.Achieved >= KeptShare*o.MessagesPerSec
+	return c.Delivery.Unsent == 0 && o.Achieved != nil && *o.Achieved >= keptShare*o.MessagesPerSec
 }
 
 // mergedOffered adds the rates of runs that ran side by side, and takes the

@@ -10,12 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// ReadAny reads the file path in whichever of the formats above it is, plain or
-// gzipped. Errors are a *FileError that wraps a *FormatError, a *SchemaError
-// (another or newer schema), ErrTooLarge, ErrNoCells, or the cause of package os.
-// Memory is bounded: see MaxFileSize and MaxElements.
+// ReadAny reads the file path, plain or gzipped, in any of these formats. The error is
+// a *FileError, which wraps ErrNoCells if the file has no measured case. Memory is
+// bounded by maxFileSize and maxElements.
 func ReadAny(path string) (*Input, error) {
-	b, err := readFile(path, MaxFileSize)
+	b, err := readFile(path, maxFileSize)
 	if err != nil {
 		return nil, fileError("read", path, err)
 	}
@@ -106,7 +105,7 @@ func (in *Input) check() error {
 		if err := checkSummary(c.Summary); err != nil {
 			return notReport("case %q: %v", c.ID, err)
 		}
-		if c.Measured() {
+		if c.measured() {
 			measured++
 		}
 	}

@@ -93,7 +93,7 @@ func TestReadMarkdown(t *testing.T) {
 	if *in.Cells[0].Summary.MeanNS != 5265 || *in.Cells[1].Summary.MeanNS != 24939 {
 		t.Errorf("means %g and %g", *in.Cells[0].Summary.MeanNS, *in.Cells[1].Summary.MeanNS)
 	}
-	if in.Cells[2].Measured() || in.Cells[2].Params[1].Value != "a|b" {
+	if in.Cells[2].measured() || in.Cells[2].Params[1].Value != "a|b" {
 		t.Errorf("the failed row: %+v", in.Cells[2])
 	}
 	in = parseInput(t, "| qos | Mean [ms] | Error [ms] |\n|---|---:|---:|\n| 1 | 1,234.5 | 2 |\n")
@@ -127,7 +127,7 @@ func TestReadBDN(t *testing.T) {
 	if c := in.Cells[1]; !slices.Equal(c.Samples, []float64{200, 210}) || !hasQoS(c, "1") {
 		t.Errorf("original values: %+v", c)
 	}
-	if in.Cells[2].Measured() {
+	if in.Cells[2].measured() {
 		t.Error("a failed benchmark was measured")
 	}
 	if fs := Audit(in); slices.ContainsFunc(fs, func(f Finding) bool { return f.Level == LevelFail }) {
@@ -214,8 +214,8 @@ func TestUnreadable(t *testing.T) {
 		"binary":         {"\x7fELF\x00\x00", "not a report: it is no text"},
 	} {
 		_, err := ParseInput("x", []byte(tt.text))
-		var fe *FormatError
-		var se *SchemaError
+		var fe *formatError
+		var se *schemaError
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %s", name, err, tt.want)
 			continue
@@ -253,10 +253,10 @@ func TestHugeFiles(t *testing.T) {
 	for _, path := range []string{plain, bomb} {
 		_, err := ReadAny(path)
 		var fe *FileError
-		if !errors.Is(err, ErrTooLarge) || !errors.As(err, &fe) || fe.Path != path {
+		if !errors.Is(err, errTooLarge) || !errors.As(err, &fe) || fe.Path != path {
 			t.Errorf("%s: error %v", filepath.Base(path), err)
 		}
-		if _, err := Read(path); !errors.Is(err, ErrTooLarge) {
+		if _, err := Read(path); !errors.Is(err, errTooLarge) {
 			t.Errorf("Read %s: error %v", filepath.Base(path), err)
 		}
 	}

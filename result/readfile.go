@@ -13,25 +13,25 @@ import (
 	"unicode/utf16"
 )
 
-// ErrTooLarge says that a file holds more than MaxFileSize bytes, unpacked, or
-// more than MaxElements.
-var ErrTooLarge = errors.New("too large to be a report")
+// errTooLarge says that a file holds more than maxFileSize bytes, unpacked, or
+// more than maxElements.
+var errTooLarge = errors.New("too large to be a report")
 
 // ErrNoCells says that a file was read and holds not one measured case: that is
 // never the same as "nothing changed".
 var ErrNoCells = errors.New("no case in it")
 
-// FormatError says why a file is not a report in any format that is read here.
-type FormatError struct {
+// formatError says why a file is not a report in any format that is read here.
+type formatError struct {
 	Reason string
 	Err    error // the cause, or nil
 }
 
-func (e *FormatError) Error() string { return "not a report: " + e.Reason }
-func (e *FormatError) Unwrap() error { return e.Err }
+func (e *formatError) Error() string { return "not a report: " + e.Reason }
+func (e *formatError) Unwrap() error { return e.Err }
 
 func notReport(format string, args ...any) error {
-	return &FormatError{Reason: fmt.Sprintf(format, args...)}
+	return &formatError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // jsonFault says in a reader's words what is wrong with JSON.
@@ -56,7 +56,7 @@ func jsonFault(b []byte, err error) error {
 	default:
 		reason = fmt.Sprintf("%s at byte %d", syntax, syntax.Offset)
 	}
-	return &FormatError{Reason: reason, Err: err}
+	return &formatError{Reason: reason, Err: err}
 }
 
 // isNotANumber reports whether the byte that JSON refused belongs to NaN or Infinity.
@@ -142,16 +142,16 @@ func readAll(r io.Reader, limit int64) ([]byte, error) {
 }
 
 func tooLarge(limit int64) error {
-	return fmt.Errorf("%w: larger than %s bytes", ErrTooLarge, FormatInt(limit))
+	return fmt.Errorf("%w: larger than %s bytes", errTooLarge, FormatInt(limit))
 }
 
-// gzipFault turns what gzip says into a *FormatError; other errors stay.
+// gzipFault turns what gzip says into a *formatError; other errors stay.
 func gzipFault(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &FormatError{Reason: "the gzip file is truncated", Err: err}
+		return &formatError{Reason: "the gzip file is truncated", Err: err}
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum):
-		return &FormatError{Reason: "the gzip file is damaged", Err: err}
+		return &formatError{Reason: "the gzip file is damaged", Err: err}
 	}
 	return err
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/mqttload/mqttload/result/stats"
 )
 
-// Samples returns elapsed nanoseconds per operation of the actual iterations,
+// samples returns elapsed nanoseconds per operation of the actual iterations,
 // in the order they ran. An iteration in which no operation was completed, or
 // no time passed, has no such value and is left out; see CodeZeroMeasurement.
-func Samples(its []Iteration) []float64 {
+func samples(its []Iteration) []float64 {
 	var xs []float64
 	for _, it := range its {
 		if it.Stage == StageActual && it.Operations > 0 && it.ElapsedNS > 0 {
@@ -25,7 +25,7 @@ func Samples(its []Iteration) []float64 {
 // iterations, so long iterations weigh more in them than in the mean, and with
 // opsPerMessage 2 a message is two operations. What is undefined is nil.
 func Summarize(its []Iteration, opsPerMessage int) Summary {
-	xs := Samples(its)
+	xs := samples(its)
 	s := Summary{N: len(xs)}
 	s.MessagesPerSec, s.BytesPerSec = throughput(its, opsPerMessage)
 	s.DeliveriesPerSec = deliveries(its)

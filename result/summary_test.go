@@ -49,7 +49,7 @@ func TestSummarizeStalled(t *testing.T) {
 	near(t, "msg/s is half of the operations", *s.MessagesPerSec, *s.ReqPerSec/2, 1e-6)
 	near(t, "bytes/s", *s.BytesPerSec, 8192**s.MessagesPerSec, 1e-3)
 
-	sorted := slices.Sorted(slices.Values(Samples(c.Iterations)))
+	sorted := slices.Sorted(slices.Values(samples(c.Iterations)))
 	near(t, "upper fence", stats.TukeyFences(sorted).Upper/1e3, 60.715, 5e-4)
 	if low, _, high := stats.Outliers(sorted); len(low) != 0 || len(high) != 1 {
 		t.Errorf("%d low and %d high outliers, want 0 and 1", len(low), len(high))

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// MinIterationNS is the mean time of an iteration below which the clock and
+	// minIterationNS is the mean time of an iteration below which the clock and
 	// the scheduler weigh too much, as BenchmarkDotNet's MinIterationTime.
-	MinIterationNS = 100e6
+	minIterationNS = 100e6
 
 	// outlierMinSamples is the fewest samples whose quartiles say anything.
 	outlierMinSamples = 5
@@ -30,7 +30,7 @@ const (
 // of its numbers should know, in the order of the codes above; none is nil.
 // It depends on nothing but c.
 func Analyze(c Case) []Warning {
-	xs := Samples(c.Iterations)
+	xs := samples(c.Iterations)
 	if len(xs) == 0 {
 		return slices.Concat(zeroMeasurement(c), ledger(c), clientsMissing(c))
 	}
@@ -86,7 +86,7 @@ func minIterationTime(c Case) []Warning {
 		total += float64(it.ElapsedNS)
 	}
 	mean := total / float64(len(as))
-	if mean >= MinIterationNS {
+	if mean >= minIterationNS {
 		return nil
 	}
 	hint := "raise --messages, or leave it out so that iterations are sized by time"
@@ -96,7 +96,7 @@ func minIterationTime(c Case) []Warning {
 	return []Warning{{
 		Code: CodeMinIterationTime,
 		Message: fmt.Sprintf("the mean time of an iteration is %s, which is short: %s is the least that gives steady numbers",
-			FormatNS(mean), FormatNS(MinIterationNS)),
+			FormatNS(mean), FormatNS(minIterationNS)),
 		Hint: hint,
 	}}
 }
@@ -228,7 +228,7 @@ func latencyClamped(c Case) []Warning {
 	return []Warning{{
 		Code: CodeLatencyClamped,
 		Message: fmt.Sprintf("%s latencies lay outside of %s to %s and count at the edge",
-			FormatInt(clamped), FormatNS(MinLatencyNS), FormatNS(MaxLatencyNS)),
+			FormatInt(clamped), FormatNS(minLatencyNS), FormatNS(MaxLatencyNS)),
 		Hint: "percentiles at the edge are bounds, not measurements",
 	}}
 }
