@@ -217,6 +217,6 @@ func (r *run) preflight(ctx context.Context) (o outcome, stopped bool) {
 	r.report.Run.Started = time.Now().UTC()
 	r.report.Target = result.Target{URL: bench.FirstURL(r.cases)}
 	r.report.Cases = []result.Case{{ID: first.ID, Params: first.Params,
-		Errors: []result.Error{{Kind: load.Kind(err), Reason: err.Error(), Count: 1, Example: err.Error()}}}}
+		Errors: []result.Error{load.ErrorOf(err)}}}
 	return outcome{planned: r.cases, cases: r.report.Cases, err: err}, true
 }

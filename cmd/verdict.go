@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/internal/text"
@@ -92,87 +91,37 @@ func (o outcome) whole() (n int) {
 // causes aggregates the errors of all cases: a broker that refuses 18 cases is
 // one fault.
 func (o outcome) causes(class bench.Class) bench.Faults {
-	type key struct{ kind, reason string }
 	type sum struct {
-		count, cases int64
-		example      string
+		result.Error
+		cases int
 	}
-	sums := map[key]*sum{}
-	var order []key
+	var sums []*sum
 	for _, c := range o.cases {
 		for _, e := range c.Errors {
-			if e.Kind == "property" {
-				continue // what was delivered is no cause
+			if e.Kind == result.ErrorProperty {
+				continue // such a message was delivered
 			}
-			k := key{e.Kind, e.Reason}
-			if sums[k] == nil {
-				sums[k] = &sum{example: e.Example}
-				order = append(order, k)
+			at := slices.IndexFunc(sums, func(s *sum) bool { return s.Kind == e.Kind && s.Reason == e.Reason })
+			if at < 0 {
+				sums = append(sums, &sum{e, 1})
+				continue
 			}
-			sums[k].count += e.Count
-			sums[k].cases++
+			sums[at].Count += e.Count
+			sums[at].cases++
 		}
 	}
 	var bad bench.Faults
-	for _, k := range order {
-		s := sums[k]
-		msg := s.example
-		if s.count > 1 {
-			msg = fmt.Sprintf("%s (%s times, in %s)", msg, result.FormatInt(s.count), text.Count(s.cases, "case"))
+	for _, s := range sums {
+		msg := s.Example
+		if s.Count > 1 {
+			msg = fmt.Sprintf("%s (%s times, in %s)", msg, result.FormatInt(s.Count), text.Count(s.cases, "case"))
 		}
-		bad.Add(class, remedy(k.kind, s.example), "%s", msg)
+		bad.Add(class, s.Remedy(), "%s", msg)
 	}
 	if len(bad) == 0 && o.err != nil {
 		bad.Add(class, "", "%v", o.err)
 	}
 	return bad
-}
-
-// remedy is what to try for an error of a kind that the engine counts.
-func remedy(kind, text string) string {
-	const configured = "what the brokers refer to is in their configuration; give the one that works as --url"
-	switch {
-	case strings.Contains(text, "referred to by") && kind != "connack":
-		return configured
-	case strings.Contains(text, "connection refused"):
-		return "nothing listens there: check --url, or leave it out to measure the embedded broker"
-	case strings.Contains(text, "cannot assign requested address"):
-		return "the local ports towards the broker are used up: more addresses with --source-ip, or a wider net.ipv4.ip_local_port_range, help"
-	case strings.Contains(text, "too many open files"):
-		return "raise the limit with ulimit -n, or ask for fewer clients"
-	case kind == "connack timeout":
-		return "the broker takes connections and does not answer them: it may be overloaded; --connect-timeout sets how long to wait"
-	case strings.Contains(text, "cannot resolve"):
-		return "check the name after --url or --host"
-	case kind == "connect":
-		return "check --url and the network; --connect-timeout sets how long to wait"
-	case strings.Contains(text, ", receive maximum "):
-		// [MQTT-3.3.4-9]
-		return "the broker sends more than the client's Receive Maximum allows (Mosquitto 2.0.11 does at QoS 2): leave --receive-maximum out, or make it no less than --inflight"
-	case kind == "disconnect" && strings.HasSuffix(text, "by the broker"):
-		return "its log says why; before MQTT 5 a broker cannot tell how many messages it takes in flight (Mosquitto: max_inflight_messages, 20): a smaller --inflight or --protocol 5 may do"
-	case kind == "connack" && strings.Contains(text, "(0x8C)"):
-		return "the broker does not authenticate these clients by that method: leave --auth-method out, or set its authenticator up for it"
-	case strings.Contains(text, "(referred by"):
-		return configured
-	case kind == "disconnect" && strings.Contains(text, ", it refers to "):
-		return "with --reconnect and --follow-server-reference clients go there, with user and password; or give that server as --url"
-	case kind == "connack" && strings.Contains(text, ", it refers to "):
-		return "--follow-server-reference goes there, with user and password; or give that server as --url"
-	case strings.Contains(text, "Use another server (0x9C)"), strings.Contains(text, "Server moved (0x9D)"):
-		return "the broker sends its clients away and does not say where: its configuration may"
-	case kind == "reauth":
-		return "the broker's log says why it refuses who it has let in before; its authenticator must know re-authentication"
-	case kind == "connack":
-		return "check --username, --password-file, --client-id and --protocol against what the broker allows"
-	case kind == "subscribe":
-		return "the broker must let these clients subscribe to --topic"
-	case kind == "limit":
-		return "ask for less, or raise the broker's limit"
-	case kind == "timeout":
-		return "the broker must route --topic back to its subscribers; --drain sets how long to wait"
-	}
-	return ""
 }
 
 // incomplete finds clients that did not connect or were lost, and messages that

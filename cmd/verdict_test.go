@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -139,37 +141,33 @@ func TestCausesAggregate(t *testing.T) {
 	}
 }
 
-// TestReferenceRemedy: who was sent elsewhere is told how to get there, or who
-// knows why there is no way.
-func TestReferenceRemedy(t *testing.T) {
-	for _, one := range []struct{ kind, text, want string }{
-		{"connack", `refused by the broker: Server moved (0x9D), it refers to "b"`, "--follow-server-reference goes there"},
-		{"disconnect", `disconnected by the broker: Use another server (0x9C), it refers to "b"`, "with --reconnect and --follow-server-reference"},
-		{"disconnect", `follow the broker to "a": the brokers refer to each other: the last to mqtt://a:1 again (referred by mqtt://a:1)`, "in their configuration"},
-		{"connack", "refused by the broker: Use another server (0x9C)", "does not say where"},
-		{"disconnect", "disconnected by the broker: Server moved (0x9D)", "does not say where"},
-		{"connack", "connect mqtt://a:1: the Server Reference is empty (referred by mqtt://a:1)", "in their configuration"},
-		{"connect", "connect mqtt://b:1 (referred to by mqtt://a:1): connection refused", "in their configuration"},
-		{"connack", "connect mqtt://b:1 (referred to by mqtt://a:1): refused by the broker: Not authorized (0x87)", "check --username"},
-	} {
-		if hint := remedy(one.kind, one.text); !strings.Contains(hint, one.want) {
-			t.Errorf("%s, %s: %q does not say %q", one.kind, one.text, hint, one.want)
+// TestOneVerdict: exit code, JUnit, HTML and GitHub say the same of messages that
+// were lost while clients were disconnected.
+func TestOneVerdict(t *testing.T) {
+	for name, persistent := range map[string]bool{"with sessions": true, "without sessions": false} {
+		c := measuredCase("qos=1")
+		c.Kind, c.QoS, c.PersistentSessions = result.KindMessages, new(byte(1)), persistent
+		c.Clients.Lost, c.Clients.Reconnects = 1, 1
+		c.Delivery.Lost, c.Delivery.Delivered, c.Delivery.Received = 3, 97, 97
+		r := &result.Report{Schema: result.Schema, Cases: []result.Case{c}}
+		r.Run.Status = result.StatusComplete
+		var junit, html bytes.Buffer
+		if err := errors.Join(report.JUnit(&junit, r), report.HTML(&html, r)); err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// TestDisconnectRemedy: a broker that ends connections without a word may have
-// been sent more than it takes, which MQTT 3.1.1 lets no client know.
-func TestDisconnectRemedy(t *testing.T) {
-	for _, text := range []string{"reset by the broker", "closed by the broker"} {
-		if hint := remedy("disconnect", text); !strings.Contains(hint, "smaller --inflight or --protocol 5") {
-			t.Errorf("%s: %q", text, hint)
+		var faults []string
+		for _, f := range (outcome{planned: []scenarios.Case{{ID: c.ID}}, cases: r.Cases}).verdict() {
+			if exitCodes[f.Class] == exitDelivery {
+				faults = append(faults, f.Msg)
+			}
 		}
-	}
-	if hint := remedy("disconnect", "protocol error of the broker: 11 QoS 2 messages in flight, receive maximum 10"); !strings.Contains(hint, "--receive-maximum") {
-		t.Errorf("hint %q", hint)
-	}
-	if hint := remedy("disconnect", "disconnected by the broker: Session taken over (0x8E)"); hint != "" {
-		t.Errorf("a reason that was given needs no guess: %q", hint)
+		for where, text := range map[string]string{
+			"exit code 5": strings.Join(faults, "\n"), "JUnit": junit.String(), "HTML": html.String(),
+			"GitHub lines": strings.Join(report.ErrorLines(r), "\n"), "GitHub summary": report.StepSummary(r),
+		} {
+			if strings.Contains(text, "3 of 100 messages were lost at QoS 1") != persistent {
+				t.Errorf("%s, %s: %s", name, where, text)
+			}
+		}
 	}
 }

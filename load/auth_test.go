@@ -222,7 +222,7 @@ func TestReauthRefused(t *testing.T) {
 		atRate(100, 6*time.Second)(&c)
 		r, _, _ := n.run(t, c, nil)
 		const why = "disconnected by the broker: Not authorized (0x87)"
-		for _, kind := range []string{"reauth", "disconnect"} {
+		for _, kind := range []result.ErrorKind{result.ErrorReauth, result.ErrorDisconnect} {
 			if !slices.ContainsFunc(r.Errors, func(e result.Error) bool { return e.Kind == kind && e.Reason == why }) {
 				t.Errorf("no %s %q in %+v", kind, why, r.Errors)
 			}

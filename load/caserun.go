@@ -87,7 +87,7 @@ func (c *caseRun) runLaunch(ctx context.Context, n int) error {
 func (c *caseRun) fail(ctx context.Context, err error) {
 	if err != nil && !interrupted(ctx, err) {
 		c.failed = true
-		c.errs.add(kindOf(err), reasonOf(err), err.Error())
+		c.errs.add(ErrorOf(err))
 	}
 }
 

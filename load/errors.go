@@ -9,12 +9,32 @@ import (
 
 	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
 )
 
-// kindOf and reasonOf classify a failure so that the same fault of many
-// clients is counted under one name.
-func kindOf(err error) string {
+// ErrorOf is err as a report counts it: the same fault of many clients has one
+// kind, cause and reason.
+func ErrorOf(err error) result.Error {
+	return result.Error{Kind: kindOf(err), Cause: dial.CauseOf(err), Reason: reasonOf(err), Count: 1, Example: err.Error()}
+}
+
+// lossOf is the end of a connection as a report counts it. Before MQTT 5 a broker
+// can only close a connection, whatever the reason.
+func lossOf(err error, v packet.Version) result.Error {
+	e := result.Error{Kind: result.ErrorDisconnect, Cause: dial.CauseOf(err), Reason: mqtt.EndOf(err), Count: 1}
+	e.Example = e.Reason
+	switch {
+	case e.Cause != "" || !mqtt.EndedSilently(err):
+	case v == packet.V5:
+		e.Cause = result.CauseClosed
+	default:
+		e.Cause = result.CauseClosedBefore5
+	}
+	return e
+}
+
+func kindOf(err error) result.ErrorKind {
 	if kind := dial.KindOf(err); kind != "" {
 		return kind
 	}
@@ -23,17 +43,17 @@ func kindOf(err error) string {
 	var proto *mqtt.ProtocolError
 	switch {
 	case errors.As(err, &sub):
-		return "subscribe"
+		return result.ErrorSubscribe
 	case errors.As(err, &limit):
-		return "limit"
+		return result.ErrorLimit
 	case errors.As(err, &proto):
-		return "protocol"
+		return result.ErrorProtocol
 	case errors.Is(err, ErrAllLost):
-		return "disconnect"
+		return result.ErrorDisconnect
 	case errors.Is(err, ErrNothingReceived), errors.Is(err, context.DeadlineExceeded):
-		return "timeout"
+		return result.ErrorTimeout
 	}
-	return "connect"
+	return result.ErrorConnect
 }
 
 func reasonOf(err error) string {
@@ -61,31 +81,33 @@ func Unreachable(err error) bool {
 // errorSet counts faults by kind and reason and keeps one example of each.
 type errorSet struct {
 	mu  sync.Mutex
-	set map[[2]string]*result.Error
+	set map[errorKey]*result.Error
+}
+
+type errorKey struct {
+	kind   result.ErrorKind
+	reason string
 }
 
 // maxReasons bounds the reasons that are told apart; the rest count as "other".
 const maxReasons = 100
 
-func (e *errorSet) add(kind, reason, example string) { e.addN(kind, reason, example, 1) }
-
-func (e *errorSet) addN(kind, reason, example string, n int64) {
+// add counts one fault, or one.Count of them.
+func (e *errorSet) add(one result.Error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.set == nil {
-		e.set = make(map[[2]string]*result.Error)
+		e.set = make(map[errorKey]*result.Error)
 	}
-	key := [2]string{kind, reason}
-	r := e.set[key]
-	if r == nil && len(e.set) >= maxReasons {
-		key[1] = "other"
-		r = e.set[key]
+	key := errorKey{one.Kind, one.Reason}
+	if e.set[key] == nil && len(e.set) >= maxReasons {
+		one.Cause, one.Reason, key.reason = "", "other", "other"
 	}
-	if r == nil {
-		r = &result.Error{Kind: kind, Reason: key[1], Example: example}
-		e.set[key] = r
+	if r := e.set[key]; r != nil {
+		r.Count += one.Count
+		return
 	}
-	r.Count += n
+	e.set[key] = &one
 }
 
 func (e *errorSet) list() []result.Error {
@@ -99,7 +121,7 @@ func (e *errorSet) list() []result.Error {
 		if out[i].Count != out[j].Count {
 			return out[i].Count > out[j].Count
 		}
-		return out[i].Kind+out[i].Reason < out[j].Kind+out[j].Reason
+		return string(out[i].Kind)+out[i].Reason < string(out[j].Kind)+out[j].Reason
 	})
 	return out
 }

@@ -107,7 +107,7 @@ func (l *launch) judge(ctx context.Context, who []int, errs []error) error {
 		if first == nil {
 			first = err
 		} else if err != errNotTried && !interrupted(ctx, err) {
-			l.run.errs.add(kindOf(err), reasonOf(err), err.Error())
+			l.run.errs.add(ErrorOf(err))
 		}
 		l.members[who[k]].absent()
 	}
@@ -118,7 +118,7 @@ func (l *launch) judge(ctx context.Context, who []int, errs []error) error {
 	if !l.usable() || interrupted(ctx, first) {
 		return first
 	}
-	l.run.errs.add(kindOf(first), reasonOf(first), first.Error())
+	l.run.errs.add(ErrorOf(first))
 	return nil
 }
 

@@ -74,7 +74,7 @@ func (m *member) Acks(acks []mqtt.Ack) {
 			m.shard.pubrec.add(m.now - a.Stamp)
 		case a.Code.IsError():
 			nacked++
-			m.launch.run.errs.add("publish", a.Code.String(), "")
+			m.launch.run.errs.add(result.Error{Kind: result.ErrorPublish, Reason: a.Code.String(), Count: 1})
 		default:
 			acked++
 			m.shard.ack.add(m.now - a.Stamp)

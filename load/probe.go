@@ -89,6 +89,3 @@ func (p *Probe) Message(c *scenarios.Case) (*packet.Publish, error) {
 	}
 	return m, nil
 }
-
-// Kind is the class under which a run counts err in its report.
-func Kind(err error) string { return kindOf(err) }

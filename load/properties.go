@@ -141,22 +141,18 @@ func (l *launch) tellBreaches() {
 	for _, in := range l.inboxes {
 		in.shard.mu.Lock()
 		for b, c := range in.breaches {
-			l.run.errs.addN(kindProperty, b.String(), c.example, c.n)
+			l.run.errs.add(result.Error{Kind: result.ErrorProperty, Reason: b.String(), Count: c.n, Example: c.example})
 		}
 		in.breaches = nil
 		in.shard.mu.Unlock()
 	}
 }
 
-// kindProperty is the kind of errors about messages that were delivered, and
-// are not as they must be.
-const kindProperty = "property"
-
 // propertyWarning tells of a broker that does not pass on what it must.
 func propertyWarning(errs []result.Error) (w result.Warning) {
 	var what []string
 	for _, e := range errs {
-		if e.Kind == kindProperty {
+		if e.Kind == result.ErrorProperty {
 			what = append(what, fmt.Sprintf("%s (%s deliveries)", e.Reason, result.FormatInt(e.Count)))
 		}
 	}

@@ -68,7 +68,9 @@ func (l *launch) connect(ctx context.Context, m *member, cfg mqtt.Config) (clien
 		return m.dialer.Fault(err)
 	}
 	err = insist(ctx, func() error { return m.dialer.Follow(once) }, func(err error) {
-		l.run.errs.add(kindOf(err), reasonOf(err)+": tried again", err.Error())
+		e := ErrorOf(err)
+		e.Reason += ": tried again"
+		l.run.errs.add(e)
 	})
 	return client, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/result"
 )
 
 // authenticate has cfg prove its password where it would have sent it. The user
@@ -108,9 +109,9 @@ func (r *reauth) authenticated(took time.Duration, err error) {
 		r.launch.run.legs.reauth.record(int64(took), 1)
 	case r.launch.closing.Load(), errors.Is(err, mqtt.ErrClosed):
 	case errors.Is(err, mqtt.ErrAuthenticating):
-		r.launch.run.errs.add("reauth", "left out: the one before was under way when it was due", "")
+		r.launch.run.errs.add(result.Error{Kind: result.ErrorReauth, Reason: "left out: the one before was under way when it was due", Count: 1})
 	default:
-		r.launch.run.errs.add("reauth", mqtt.EndOf(err), err.Error())
+		r.launch.run.errs.add(result.Error{Kind: result.ErrorReauth, Reason: mqtt.EndOf(err), Count: 1, Example: err.Error()})
 	}
 }
 

@@ -107,7 +107,7 @@ func (m *member) Up(c *mqtt.Client) {
 		m.unprepared = err
 	case err != nil:
 		// The broker allows less than it did before.
-		m.launch.run.errs.add(kindOf(err), reasonOf(err), err.Error())
+		m.launch.run.errs.add(ErrorOf(err))
 		p.dead.Store(true)
 		p.pump()
 	}
@@ -176,8 +176,7 @@ func (m *member) Down(err error) {
 func (l *launch) lost(m *member, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	reason := mqtt.EndOf(err)
-	l.run.errs.add("disconnect", reason, reason)
+	l.run.errs.add(lossOf(err, l.spec.Protocol))
 	if m.down {
 		return
 	}
@@ -224,7 +223,7 @@ func (m *member) subscribeAgain(r mqtt.Reconnect) {
 		m.unsubscribed.Store(false)
 		m.goOn(r)
 	case errors.As(err, &refused), errors.As(err, &limit):
-		l.run.errs.add(kindOf(err), reasonOf(err), err.Error())
+		l.run.errs.add(ErrorOf(err))
 		m.deafen()
 	default:
 		r.Client.Abort()

@@ -92,7 +92,7 @@ func (c *churn) take(ctx context.Context, k int, intended int64, measured bool) 
 	c.launch.mu.Unlock()
 	if err != nil {
 		if !interrupted(ctx, err) {
-			c.launch.run.errs.add(kindOf(err), reasonOf(err), err.Error())
+			c.launch.run.errs.add(ErrorOf(err))
 		}
 		return err
 	}

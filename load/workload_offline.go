@@ -155,7 +155,7 @@ func (l *launch) comeBack(ctx context.Context) error {
 		if first == nil {
 			first = err
 		}
-		l.run.errs.add(kindOf(err), reasonOf(err), err.Error())
+		l.run.errs.add(ErrorOf(err))
 	}
 	if l.unheardOf() {
 		return first

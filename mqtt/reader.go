@@ -402,8 +402,7 @@ func EndOf(err error) string {
 		return fmt.Sprintf("could not reconnect within %s: %s", gaveUp.Within, EndOf(gaveUp.Err))
 	case errors.Is(err, wire.ErrClosed):
 		return "closed by this side"
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
-		// The reader sees EOF, a writer EPIPE: which comes first is chance.
+	case closedByBroker(err):
 		return "closed by the broker"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "reset by the broker"
@@ -413,4 +412,16 @@ func EndOf(err error) string {
 		return op.Err.Error()
 	}
 	return err.Error()
+}
+
+// closedByBroker reports whether err is that of a connection which the broker
+// closed: the reader sees EOF, a writer EPIPE, and which comes first is chance.
+func closedByBroker(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
+}
+
+// EndedSilently reports whether the broker closed or reset the connection, and
+// sent no reason.
+func EndedSilently(err error) bool {
+	return closedByBroker(err) || errors.Is(err, syscall.ECONNRESET)
 }

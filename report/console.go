@@ -117,7 +117,10 @@ func arrows(items []perCase) (lines []string) {
 
 // errorLines adds up faults of the same kind and reason over all cases.
 func errorLines(cases []result.Case) (lines []string) {
-	type key struct{ kind, reason string }
+	type key struct {
+		kind   result.ErrorKind
+		reason string
+	}
 	var order []key
 	sum := map[key]*result.Error{}
 	for _, c := range cases {
@@ -133,7 +136,7 @@ func errorLines(cases []result.Case) (lines []string) {
 	}
 	for _, k := range order {
 		e := sum[k]
-		line := fmt.Sprintf("  %s: %s (%s times)", text.Plain(e.Kind), text.Plain(e.Reason), result.FormatInt(e.Count))
+		line := fmt.Sprintf("  %s: %s (%s times)", text.Plain(string(e.Kind)), text.Plain(e.Reason), result.FormatInt(e.Count))
 		if e.Count == 1 {
 			line = strings.Replace(line, " times)", " time)", 1)
 		}

@@ -149,7 +149,7 @@ func hostileReport() *result.Report {
 	for _, v := range []string{evil, "```", strings.Repeat("long", 100), "日本語"} {
 		c := newCase(params("topic", v, "k"+evil, "same"+evil), 3, 1000, 300_000)
 		c.Bottleneck = &result.Bottleneck{Kind: evil, Detail: evil}
-		c.Errors = []result.Error{{Kind: evil, Reason: evil, Count: 1, Example: evil}}
+		c.Errors = []result.Error{{Kind: result.ErrorKind(evil), Reason: evil, Count: 1, Example: evil}}
 		c.Warnings = []result.Warning{{Code: evil, Message: evil, Hint: evil}}
 		c.Delivery.Foreign = 1
 		r.Cases = append(r.Cases, c)

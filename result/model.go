@@ -277,14 +277,6 @@ type Clients struct {
 	Reconnects int64 `json:"reconnects"`
 }
 
-// Error is one class of fault, aggregated over clients.
-type Error struct {
-	Kind    string `json:"kind"` // "connect", "connack", "subscribe", "reauth", "disconnect", "protocol", "publish", "property", "timeout"
-	Reason  string `json:"reason"`
-	Count   int64  `json:"count"`
-	Example string `json:"example"`
-}
-
 // Warning is a fact that a reader of the numbers should know.
 type Warning struct {
 	Code    string `json:"code"`

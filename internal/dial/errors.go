@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/mqttload/mqttload/mqtt"
+	"github.com/mqttload/mqttload/mqtt/packet"
+	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
@@ -86,19 +88,65 @@ func isAlert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
-// KindOf is the class under which a report counts err, the end of an attempt to
+// KindOf is the kind under which a report counts err, the end of an attempt to
 // connect, or "" where it is none of dialling's own.
-func KindOf(err error) string {
+func KindOf(err error) result.ErrorKind {
 	var refused *mqtt.RefusedError
 	var referral *referralError
 	var te *tlsError
 	switch {
 	case errors.As(err, &refused), errors.As(err, &referral):
-		return "connack"
+		return result.ErrorConnack
 	case errors.Is(err, mqtt.ErrAwaitConnack) && errors.Is(err, mqtt.ErrConnectTimeout):
-		return "connack timeout"
+		return result.ErrorConnackTimeout
 	case errors.As(err, &te), isAlert(err):
-		return "tls"
+		return result.ErrorTLS
+	}
+	return ""
+}
+
+// CauseOf is the cause by which a report chooses a remedy for err, or "" where
+// the kind of err decides.
+func CauseOf(err error) result.ErrorCause {
+	var e *Error
+	var refused *mqtt.RefusedError
+	var end *mqtt.DisconnectedError
+	var referral *referralError
+	var proto *mqtt.ProtocolError
+	switch {
+	case errors.As(err, &referral):
+		return result.CauseReference
+	case errors.As(err, &refused) && refused.Temporary():
+		return result.CauseBusy
+	case errors.As(err, &refused):
+		return causeOfCode(refused.Code, refused.ServerReference)
+	case errors.As(err, &e) && len(e.way) > 0:
+		return result.CauseReference
+	case errors.As(err, &end):
+		return causeOfCode(end.Code, end.ServerReference)
+	case errors.As(err, &proto) && proto.Code == packet.ReasonReceiveMaximumExceeded:
+		return result.CauseReceiveMaximum
+	case LegOf(err) == "dns":
+		return result.CauseName
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return result.CauseNotListening
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return result.CauseNoLocalPort
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return result.CauseOpenFiles
+	}
+	return ""
+}
+
+// causeOfCode is the cause of a CONNACK or DISCONNECT.
+func causeOfCode(code packet.ReasonCode, reference string) result.ErrorCause {
+	switch {
+	case reference != "":
+		return result.CauseReferred
+	case code == packet.ReasonUseAnotherServer, code == packet.ReasonServerMoved:
+		return result.CauseSentAway
+	case code == packet.ReasonBadAuthenticationMethod:
+		return result.CauseAuthMethod
 	}
 	return ""
 }

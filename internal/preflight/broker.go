@@ -33,7 +33,7 @@ func (r *route) probe(ctx context.Context) error {
 	inbox := make(inbox, 16)
 	client, err := p.Connect(ctx, nc, inbox.handler())
 	if err != nil {
-		r.add("connect", Fail, Unreachable, connectHint(err), "MQTT %s: %v", r.lead().Protocol, err)
+		r.add("connect", Fail, Unreachable, remedy(err), "MQTT %s: %v", r.lead().Protocol, err)
 		r.lose(err)
 		return nil
 	}
@@ -65,7 +65,7 @@ func (r *route) dial(ctx context.Context, p *load.Probe) (net.Conn, error) {
 		r.legs(p.Legs, leg)
 	}
 	if err != nil {
-		r.unreachable(leg, dialHint(leg, err), err)
+		r.unreachable(leg, remedy(err), err)
 		return nil, err
 	}
 	if tc, ok := nc.(*tls.Conn); ok && r.first {
@@ -84,33 +84,10 @@ func (r *route) legs(l dial.Legs, failed string) {
 	}
 }
 
-func dialHint(leg string, err error) string {
-	switch {
-	case leg == "dns":
-		return "check the name after --url or --host"
-	case leg == "tls":
-		return "" // its explanation names the remedy
-	case strings.Contains(err.Error(), "connection refused"):
-		return "nothing listens there: check --url, or start the broker"
-	}
-	return "check --url and the network; --connect-timeout sets how long to wait"
-}
-
-func connectHint(err error) string {
-	var refused *mqtt.RefusedError
-	switch {
-	case errors.As(err, &refused) && refused.Temporary():
-		return "the broker is busy or limits connections: try again later"
-	case errors.As(err, &refused) && refused.ServerReference != "":
-		return "--follow-server-reference goes there, with user and password; or give that server as --url"
-	case errors.As(err, &refused) && (refused.Code == packet.ReasonUseAnotherServer || refused.Code == packet.ReasonServerMoved):
-		return "the broker sends its clients away and does not say where: its configuration may"
-	case errors.As(err, &refused) && refused.Code == packet.ReasonBadAuthenticationMethod:
-		return "the broker does not authenticate these clients by that method: leave --auth-method out, or set its authenticator up for it"
-	case errors.As(err, &refused):
-		return "check --username, --password-file, --client-id and --protocol against what the broker allows"
-	}
-	return ""
+// remedy is the one that a run gives for err.
+func remedy(err error) string {
+	e := load.ErrorOf(err)
+	return e.Remedy()
 }
 
 // certificate reports what TLS agreed on and how long the server's chain is valid.

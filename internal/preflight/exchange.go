@@ -81,7 +81,7 @@ func (r *route) listen(c *mqtt.Client, topic string, qos byte) (granted byte, ok
 	defer cancel()
 	codes, err := c.Subscribe(ctx, []packet.Subscription{{Filter: topic, QoS: qos}}, packet.Properties{})
 	if err != nil {
-		r.unreachable("subscribe", "the broker must let these clients subscribe to --topic", err)
+		r.unreachable("subscribe", remedy(err), err)
 		return 0, false
 	}
 	granted = byte(codes[0])
