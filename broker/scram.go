@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // scramMethod is the one Authentication Method of this broker. [RFC 7677]
@@ -67,7 +69,7 @@ type User struct{ Name, Password string }
 func NewUsers(list []User) (*Users, error) {
 	u := &Users{keys: make(map[string]scramKeys, len(list)), secret: []byte(rand.Text())}
 	for i, one := range list {
-		if !printable(one.Name) || !printable(one.Password) {
+		if !text.IsASCII(one.Name) || !text.IsASCII(one.Password) {
 			return nil, fmt.Errorf("user %d of %d: name and password must be printable ASCII characters", i+1, len(list))
 		}
 		if _, twice := u.keys[one.Name]; twice {
@@ -85,10 +87,6 @@ func NewUsers(list []User) (*Users, error) {
 		u.keys[one.Name] = keys
 	}
 	return u, nil
-}
-
-func printable(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // find returns the keys of a user, and of somebody who is none such as no
@@ -149,7 +147,7 @@ func (s *scramServer) begin(message string) (string, error) {
 	if len(fields) < 2 || !strings.HasPrefix(fields[0], "n=") || !strings.HasPrefix(fields[1], "r=") {
 		return "", errors.New("client-first-message is not n,,n=USER,r=NONCE")
 	}
-	if s.user, ok = unescapeName(fields[0][2:]); !ok || !printable(fields[1][2:]) {
+	if s.user, ok = unescapeName(fields[0][2:]); !ok || !text.IsASCII(fields[1][2:]) {
 		return "", errors.New("client-first-message has a bad user name or nonce")
 	}
 	s.keys, s.known = s.users.find(s.user)

@@ -15,7 +15,7 @@ import (
 var auditFormats = formatSet(report.AuditFormats())
 
 var auditFlags = []flagGroup{{"Flags", []flagSpec{
-	outputFlag("findings", ".json, .md, .txt"),
+	outputFlag("findings", auditFormats),
 	formatFlag(auditFormats),
 }}}
 

@@ -34,7 +34,7 @@ var calibrateFlags = []flagGroup{{"Flags", []flagSpec{
 	{name: "curves", kind: list, value: "LIST", help: "key exchanges that the clients offer"},
 	{name: "strict", kind: toggle, tool: true, help: "exit with 6 if a goal is missed"},
 	{name: "no-save", kind: toggle, tool: true, help: "do not save the result, which run uses to show its ceilings"},
-	outputFlag("report", ".json, .md, .csv, ..."),
+	outputFlag("report", reportFormats),
 	formatFlag(reportFormats),
 	{name: "quiet", kind: toggle, tool: true, help: "print only results and errors"},
 }}}

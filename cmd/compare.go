@@ -24,7 +24,7 @@ var compareFlags = []flagGroup{{"Flags", []flagSpec{
 	{name: "allow", kind: list, tool: true, value: "KEY",
 		help: "ignore this difference between the runs (see above); repeatable"},
 	{name: "strict", kind: toggle, tool: true, help: "exit with 8 if a case is inconclusive"},
-	outputFlag("comparison", ".json, .md, .html, .txt"),
+	outputFlag("comparison", comparisonFormats),
 	formatFlag(comparisonFormats),
 }}}
 

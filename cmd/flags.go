@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -58,10 +59,14 @@ func formatFlag(formats []string) flagSpec {
 		help: "format on stdout: " + strings.Join(formats, ", "), preset: "console"}
 }
 
-// outputFlag is the flag that writes what to files in formats such as endings.
-func outputFlag(what, endings string) flagSpec {
+// outputFlag is the flag that writes what to files in one of formats.
+func outputFlag(what string, formats formatSet) flagSpec {
+	endings := make([]string, len(formats))
+	for i, name := range formats {
+		endings[i] = report.Extension(name)
+	}
 	return flagSpec{name: "output", short: "o", kind: list, tool: true, value: "FILE",
-		help: "write the " + what + " to a file, in the format of its ending (" + endings + ") " +
+		help: "write the " + what + " to a file, in the format of its ending (" + strings.Join(endings, ", ") + ") " +
 			"or as FORMAT=FILE; - is stdout; repeatable"}
 }
 
@@ -217,7 +222,7 @@ var runFlags = []flagGroup{
 			help: "ignore this difference from the baseline (see compare-reports); repeatable"},
 	}},
 	{"Output", []flagSpec{
-		outputFlag("report", ".json, .md, .csv, .html, .xml, ..."),
+		outputFlag("report", reportFormats),
 		{name: "ledger", tool: true, value: "FILE",
 			help: "write delivery counts per stream (publisher to subscriber) as CSV"},
 		formatFlag(reportFormats),

@@ -11,7 +11,7 @@ import (
 )
 
 var reportFlags = []flagGroup{{"Flags", []flagSpec{
-	outputFlag("report", ".json, .md, .csv, .html, .xml, ..."),
+	outputFlag("report", reportFormats),
 	formatFlag(reportFormats),
 }}}
 

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mqttload/mqttload/internal/text"
 )
 
 // Bounds of the iteration count that a broker may ask for. RFC 7677 section 4
@@ -81,7 +83,7 @@ func (k *SCRAMKeys) get(id keyID, derive func() (scramKeys, error)) (scramKeys, 
 // The error contains neither.
 func NewSCRAM(user, password string) (*SCRAM, error) {
 	for _, s := range []string{user, password} {
-		if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) {
+		if !text.IsASCII(s) {
 			return nil, errors.New("SCRAM-SHA-256: user name and password must be printable ASCII")
 		}
 	}

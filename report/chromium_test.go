@@ -107,7 +107,7 @@ func TestHTMLInChromium(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var page bytes.Buffer
-			err := HTML(&page, c.reports...)
+			err := writePage(&page, nil, c.reports, runLabels(c.reports))
 			if c.outcome != nil {
 				page.Reset()
 				err = HTMLComparison(&page, c.outcome, c.reports...)

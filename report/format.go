@@ -15,7 +15,7 @@ import (
 type writer struct {
 	name       string
 	aliases    []string
-	extensions []string
+	extensions []string // the usual one first
 	write      func(io.Writer, *result.Report) error
 }
 
@@ -29,7 +29,7 @@ var writers = []writer{
 	{"junit", []string{"xml"}, []string{".xml"}, JUnit},
 	{"gobench", []string{"benchfmt", "benchstat"}, []string{".bench"}, GoBench},
 	{"hdrlog", []string{"hlog"}, []string{".hlog"}, HDRLog},
-	{"html", nil, []string{".html", ".htm"}, func(w io.Writer, r *result.Report) error { return HTML(w, r) }},
+	{"html", nil, []string{".html", ".htm"}, HTML},
 }
 
 // FormatError says that no format of those in Known has the name Name.
@@ -60,6 +60,17 @@ func FormatName(name string) (string, error) {
 		}
 	}
 	return "", &FormatError{Name: name, Known: Formats()}
+}
+
+// Extension returns the usual ending of files of a format, such as ".md" for
+// markdown; "" for a name that is not one of Formats.
+func Extension(name string) string {
+	for _, f := range writers {
+		if f.name == name {
+			return f.extensions[0]
+		}
+	}
+	return ""
 }
 
 // FormatOf returns the format that the name of a file means, by its extension:

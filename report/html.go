@@ -30,20 +30,17 @@ type page struct {
 	Comparison *htmlComparison
 }
 
-// HTML writes reports as one self-contained page: tables of every number, and
-// charts of latency by percentile, throughput and latency over time and every
-// iteration. Several reports lie over each other in the charts, joined by case,
-// the last one drawn in full lines. It loads nothing: its Content-Security-Policy
-// allows its own script and style, by their hashes, and forbids all else. At
-// least one report is needed. Errors are those of damaged histograms, naming the
-// case, and of w.
-func HTML(w io.Writer, reports ...*result.Report) error {
-	if len(reports) == 0 {
-		return fmt.Errorf("write html: no report")
-	}
-	return writePage(w, nil, reports, runLabels(reports))
+// HTML writes r as one self-contained page: tables of every number, and charts of
+// latency by percentile, throughput and latency over time and every iteration.
+// It loads nothing: its Content-Security-Policy allows its own script and style,
+// by their hashes, and forbids all else. Errors are those of damaged histograms,
+// naming the case, and of w.
+func HTML(w io.Writer, r *result.Report) error {
+	return writePage(w, nil, []*result.Report{r}, runLabels([]*result.Report{r}))
 }
 
+// writePage draws several reports over each other in the charts, joined by case,
+// the last one in full lines.
 func writePage(w io.Writer, c *htmlComparison, reports []*result.Report, labels []string) error {
 	charts, err := chartsOf(reports, labels)
 	if err != nil {

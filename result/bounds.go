@@ -10,9 +10,9 @@ const (
 	// fields and lines a text: two cases of 24 hours have 345,600. Two bytes of JSON
 	// may be an element that takes hundreds in memory, so the size alone bounds nothing.
 	maxElements = 500_000
-	// maxCases is how many elements a list at the top of a JSON file may have: cases
+	// MaxCases is how many elements a list at the top of a JSON file may have: cases
 	// and results of gates, which are the largest.
-	maxCases = 10_000
+	MaxCases = 10_000
 )
 
 // checkElements refuses JSON whose lists would take memory out of all proportion
@@ -68,8 +68,8 @@ func (s *elementScanner) next(c byte) error {
 		s.top++
 	}
 	switch {
-	case s.top > maxCases:
-		return fmt.Errorf("%w: more than %s cases", errTooLarge, FormatInt(maxCases))
+	case s.top > MaxCases:
+		return fmt.Errorf("%w: more than %s cases", errTooLarge, FormatInt(MaxCases))
 	case s.elements > maxElements:
 		return fmt.Errorf("%w: more than %s elements in its lists", errTooLarge, FormatInt(maxElements))
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// MaxCases bounds the matrix.
-const MaxCases = 10_000
+// MaxCases bounds the matrix, so that a report can hold its cases.
+const MaxCases = result.MaxCases
 
 // Cases expands the matrix: the first axis varies slowest, the axes come in the
 // order written, and every id is unique. Params hold every axis; qos, payload

@@ -194,7 +194,7 @@ func checkCredentials(path string, clients int, tls, scram bool) error {
 		if err == nil {
 			err = c.checkFiles(&one)
 		}
-		if err == nil && scram && !(printableASCII(one.User) && printableASCII(one.Password)) {
+		if err == nil && scram && !(text.IsASCII(one.User) && text.IsASCII(one.Password)) {
 			err = c.fail(one.line, "auth_method %s takes user names and passwords of printable ASCII characters", SCRAMSHA256)
 		}
 		if err != nil {

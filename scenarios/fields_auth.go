@@ -3,9 +3,9 @@ package scenarios
 import (
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -72,18 +72,15 @@ func (c *Case) identified() bool {
 func (c *Case) printable() bool {
 	ok := true
 	check := func(has bool, pattern string) {
-		ok = ok && (!has || printableASCII(Expand(pattern, sampleVars(1))))
+		ok = ok && (!has || text.IsASCII(Expand(pattern, sampleVars(1))))
 	}
 	check(c.Clients.HasUsername, c.Clients.Username)
 	check(c.Clients.HasPassword, c.Clients.Password)
 	for _, u := range c.Target.URLs {
-		ok = ok && (!u.HasUsername || printableASCII(u.Username))
+		ok = ok && (!u.HasUsername || text.IsASCII(u.Username))
 		check(u.HasPassword, u.Password)
 	}
 	return ok
 }
 
 // printableASCII reports whether s is one printable ASCII character or more.
-func printableASCII(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
-}

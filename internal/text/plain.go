@@ -47,6 +47,11 @@ func escapeRune(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
+// IsASCII reports whether s is not empty and of printable ASCII characters only.
+func IsASCII(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
 // Short is at most the first 60 characters of s, for messages.
 func Short(s string) string {
 	const most = 60

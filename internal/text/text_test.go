@@ -140,6 +140,14 @@ func TestQuote(t *testing.T) {
 	}
 }
 
+func TestIsASCII(t *testing.T) {
+	for in, want := range map[string]bool{"": false, " ~": true, "a\n": false, "\x7f": false, "é": false, "\xff": false} {
+		if got := IsASCII(in); got != want {
+			t.Errorf("%q: %t", in, got)
+		}
+	}
+}
+
 func TestParseSize(t *testing.T) {
 	for in, want := range map[string]int64{
 		"0": 0, "10": 10, "8B": 8, "1k": 1024, "1K": 1024, "1KiB": 1024, "8 KiB": 8192, "8kB": 8000, "1Ki": 1024,
