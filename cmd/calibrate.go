@@ -104,7 +104,7 @@ func (a *app) calibrate(c *cobra.Command, args []string) error {
 	ctx, stop := a.interruptible(c.Context(), func() {})
 	defer stop()
 	err = calibrate.Run(ctx, o, r)
-	if o.Progress != nil && a.isTerminal(a.Stderr) {
+	if o.Progress != nil && a.isTerminal() {
 		a.print(wipe)
 	}
 	if err != nil {
@@ -158,21 +158,18 @@ func calibrateOptions(c *cobra.Command, s settings, env result.Environment, bad 
 	return o
 }
 
-// wipe empties a line of a terminal; progressWidth is what fits into one.
-const (
-	wipe          = "\r\x1b[K"
-	progressWidth = 79
-)
+// progressWidth is what fits into a line of a terminal.
+const progressWidth = 79
 
 // calibrateProgress tells what is measured, at most once a second where nobody
 // watches a terminal.
 func (a *app) calibrateProgress() func(string) {
-	if a.isTerminal(a.Stderr) {
+	if a.isTerminal() {
 		return func(what string) { a.print(wipe + text.Plain(what[:min(len(what), progressWidth)])) }
 	}
 	var last time.Time
 	return func(what string) {
-		if time.Since(last) >= plainEvery {
+		if time.Since(last) >= logEvery {
 			last = time.Now()
 			a.warn("%s", what)
 		}

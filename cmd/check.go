@@ -123,7 +123,7 @@ func (a *app) preflight(ctx context.Context, cases []scenarios.Case, runID strin
 		defer b.Close()
 	}
 	list := preflight.Brokers(ctx, cases, preflight.Options{RunID: runID})
-	if context.Cause(ctx) == errInterrupted {
+	if context.Cause(ctx) == bench.ErrInterrupted {
 		return list, bench.Faultf(bench.Interrupted, "", "interrupted")
 	}
 	list.Lines = slices.Concat(lines, list.Lines)

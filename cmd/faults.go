@@ -2,13 +2,10 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"syscall"
 
 	"github.com/mqttload/mqttload/internal/bench"
-	"github.com/mqttload/mqttload/internal/text"
 )
 
 // Exit codes: see [bench.Faults.InOrder] for which one it is where several apply.
@@ -49,11 +46,9 @@ const exitCodesHelp = `Exit codes:
   If several apply, this order decides: 130, 3, 4, 5, 8, 7, 6.
 `
 
-var errInterrupted = errors.New("interrupted")
-
 // report prints err to stderr, one line of cause and at most one of remedy per
 // fault, and returns its exit code. An error that is no fault is an internal one.
-func (a *app) report(err error) int {
+func (t *terminal) report(err error) int {
 	list := bench.AsFaults(err, bench.Internal)
 	seen := map[bench.Fault]bool{}
 	for _, f := range list {
@@ -61,29 +56,15 @@ func (a *app) report(err error) int {
 			continue
 		}
 		seen[f] = true
-		a.warn("error: %s", f.Msg)
+		t.warn("error: %s", f.Msg)
 		if f.Hint != "" {
-			a.warn("hint: %s", f.Hint)
+			t.warn("hint: %s", f.Hint)
 		}
 	}
 	if len(list) == 0 {
 		return exitOK
 	}
 	return exitCodes[list[0].Class]
-}
-
-// warn prints one line to stderr. Control characters that came with an input
-// or from a broker do not reach the terminal. There is nobody left to tell
-// when stderr is closed.
-func (a *app) warn(format string, args ...any) {
-	a.print(text.Plain(fmt.Sprintf(format, args...)) + "\n")
-}
-
-// print writes to stderr, one goroutine at a time.
-func (a *app) print(s string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, _ = io.WriteString(a.Stderr, s)
 }
 
 // stdoutError is the fault of a result that could not be printed. A reader

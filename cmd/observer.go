@@ -5,7 +5,6 @@ import (
 
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/result"
-	"github.com/mqttload/mqttload/scenarios"
 )
 
 // observer makes the report grow as the engine goes on, and tells the user.
@@ -13,14 +12,14 @@ import (
 type observer struct {
 	report    *result.Report
 	outs      outputs
-	view      *progress
+	view      view
 	done      []*result.Case // by index of the case
 	connected bool
 }
 
 // asked are the calls that the engine makes.
 func (o *observer) asked() load.Observer {
-	return load.Observer{Connected: o.Connected, Phase: o.Phase, Iteration: o.Iteration, LaunchDone: o.LaunchDone}
+	return load.Observer{Connected: o.Connected, Phase: o.Phase, Iteration: o.view.iteration, Tick: o.view.tick, LaunchDone: o.LaunchDone}
 }
 
 // Connected takes the target as its CONNACK described it. A later call adds
@@ -38,15 +37,12 @@ func (o *observer) Connected(t result.Target) {
 func (o *observer) Phase(_ context.Context, p load.Phase, l load.Launch) error {
 	switch p {
 	case load.Connecting:
-		o.view.launch(l.Case, l.Index, l.Number)
+		o.view.launch(l)
 	case load.Publishing:
-		o.view.ready(l.Case, l.Connections)
+		o.view.ready(l)
 	}
 	return nil
 }
-
-// Iteration shows what was measured.
-func (o *observer) Iteration(c *scenarios.Case, it result.Iteration) { o.view.iteration(c, it) }
 
 // LaunchDone takes the case's result so far into the report and its files.
 func (o *observer) LaunchDone(index int, r *result.Case) {

@@ -68,7 +68,7 @@ type run struct {
 	cases    []scenarios.Case
 	outs     outputs
 	judge    bench.Judge
-	mode     int // of progress
+	view     newView
 	quiet    bool
 	strict   bool
 	live     bool
@@ -89,9 +89,7 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	r := &run{a: a, quiet: s["quiet"].on(), strict: s["strict"].on(), dryRun: s["dry-run"].on(), live: m.live}
 	r.limit = readCount(s, &bad)
 	r.outs = reportFormats.parse(s, &bad)
-	if r.mode = a.progressMode(s, &bad); r.live && r.mode != showNothing {
-		r.mode = showRates
-	}
+	r.view = a.viewOf(s, m.live, &bad)
 	seed := readSeed(s, &bad)
 	if sc == nil {
 		return nil, bad
@@ -226,7 +224,7 @@ func (r *run) run(ctx context.Context) error {
 	if r.dryRun {
 		return r.plan(ctx)
 	}
-	view := newProgress(r.a, r.mode, len(r.cases))
+	view := r.view(r.a.terminal, len(r.cases))
 	ctx, stop := r.a.interruptible(ctx, func() {
 		view.note("interrupted: finishing what is under way; once more to quit at once")
 	})
@@ -301,7 +299,7 @@ func (r *run) plan(ctx context.Context) error {
 }
 
 // measure runs the cases.
-func (r *run) measure(ctx context.Context, view *progress) outcome {
+func (r *run) measure(ctx context.Context, view view) outcome {
 	r.report.Run.Started = time.Now().UTC()
 	r.report.Run.Status = result.StatusPartial // until it is known to be more
 	r.report.Target = result.Target{URL: bench.FirstURL(r.cases), Embedded: r.embedded}
@@ -311,7 +309,7 @@ func (r *run) measure(ctx context.Context, view *progress) outcome {
 		conf.Observer.Ledger = r.ledger.add
 	}
 	cases, err := load.New(conf).Run(ctx, r.cases)
-	if r.live && errors.Is(err, errInterrupted) && bench.Unbounded(r.cases[0].Load) {
+	if r.live && errors.Is(err, bench.ErrInterrupted) && bench.Unbounded(r.cases[0].Load) {
 		err = nil // it ended as it was meant to
 	}
 	r.report.Cases = cases

@@ -28,7 +28,7 @@ func (o outcome) measured() bool {
 }
 
 func (o outcome) interrupted() bool {
-	return errors.Is(o.err, errInterrupted) || errors.Is(o.err, context.Canceled)
+	return errors.Is(o.err, bench.ErrInterrupted) || errors.Is(o.err, context.Canceled)
 }
 
 // unreachable reports whether nothing was measured because the broker could

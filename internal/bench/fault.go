@@ -37,6 +37,9 @@ type Fault struct {
 	Msg, Hint string
 }
 
+// ErrInterrupted is the cause with which a context ends that stops a run.
+var ErrInterrupted = errors.New("interrupted")
+
 // Faultf makes a Fault.
 func Faultf(class Class, hint, format string, args ...any) Fault {
 	return Fault{Class: class, Msg: fmt.Sprintf(format, args...), Hint: hint}
