@@ -3,7 +3,6 @@ package load
 import (
 	"fmt"
 	"runtime"
-	"runtime/metrics"
 	"time"
 
 	"github.com/mqttload/mqttload/result"
@@ -26,7 +25,7 @@ func (c *caseRun) bottleneck(r *result.Case) *result.Bottleneck {
 	if c.busy <= 0 || c.spec.Load.PublisherClients() == 0 || c.spec.Load.Shape.Queues > 0 {
 		return nil
 	}
-	used := float64(c.cpu.UserNS+c.cpu.SystemNS) / float64(c.busy) / float64(runtime.GOMAXPROCS(0))
+	used := float64(c.used.cpu.UserNS+c.used.cpu.SystemNS) / float64(c.busy) / float64(runtime.GOMAXPROCS(0))
 	cpu := fmt.Sprintf("CPU %.0f %% of %d cores", 100*used, runtime.GOMAXPROCS(0))
 	if used >= cpuLimit {
 		if c.x.cfg.Embedded {
@@ -50,7 +49,7 @@ func (c *caseRun) closedBottleneck(r *result.Case, cpu string) *result.Bottlenec
 	case ratio >= queueLimit:
 		return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf("the median %s is %.1f times the least: messages queue; %s", what, ratio, cpu)}
 	}
-	return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight, the median %s is %.1f times the least; %s", c.window, what, ratio, cpu)}
+	return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight, the median %s is %.1f times the least; %s", c.connections.window, what, ratio, cpu)}
 }
 
 // queueing is how many times its least value the median of the latency is that
@@ -78,21 +77,21 @@ func (c *caseRun) openBottleneck(r *result.Case, cpu string) *result.Bottleneck 
 	if r.RateKept() && !late {
 		return &result.Bottleneck{Kind: "target met", Detail: targetDetail(r) + "; " + cpu}
 	}
-	window, buffer := c.held.shares()
+	window, buffer := c.rate.held.shares()
 	switch {
 	case window >= heldNoticable && window >= buffer:
 		if ratio, what := queueing(r); ratio >= queueLimit {
 			return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf(
 				"the in-flight window of %d was full %.0f %% of the time, and the median %s is %.1f times the least: messages queue; %s",
-				c.window, 100*window, what, ratio, cpu)}
+				c.connections.window, 100*window, what, ratio, cpu)}
 		}
-		return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight: full %.0f %% of the time; %s", c.window, 100*window, cpu)}
+		return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight: full %.0f %% of the time; %s", c.connections.window, 100*window, cpu)}
 	case buffer >= heldNoticable:
 		return &result.Bottleneck{Kind: "network", Detail: fmt.Sprintf("the write buffer was full %.0f %% of the time; %s", 100*buffer, cpu)}
 	case late:
 		detail := fmt.Sprintf("send lag p99 %s; %s", result.FormatNS(float64(lag.P99NS)), cpu)
-		if c.longestPause > 0 {
-			detail += "; longest GC pause " + result.FormatNS(float64(c.longestPause))
+		if c.used.longestPause > 0 {
+			detail += "; longest GC pause " + result.FormatNS(float64(c.used.longestPause))
 		}
 		return &result.Bottleneck{Kind: "generator", Detail: detail}
 	}
@@ -127,54 +126,4 @@ func rateWarning(r *result.Case) (w result.Warning) {
 		w.Hint += ": " + b.Kind + ", " + b.Detail
 	}
 	return w
-}
-
-// offer returns what the schedules asked for over the measured time, and what
-// of it was sent before that was over; nil of a closed loop and before anything
-// was measured.
-func (c *caseRun) offer() *result.Offered {
-	if c.offered <= 0 {
-		return nil
-	}
-	o := &result.Offered{MessagesPerSec: c.offered}
-	if c.offeredFor > 0 {
-		achieved := float64(c.inTime) * 1e9 / float64(c.offeredFor)
-		o.Achieved = &achieved
-	}
-	return o
-}
-
-// heldTotal is how long publishers could not send what was due, of all the time
-// they were to send in.
-type heldTotal struct{ window, buffer, time int64 }
-
-func (h heldTotal) shares() (window, buffer float64) {
-	if h.time == 0 {
-		return 0, 0
-	}
-	return float64(h.window) / float64(h.time), float64(h.buffer) / float64(h.time)
-}
-
-const pauseMetric = "/sched/pauses/total/gc:seconds"
-
-// gcPauses returns how many garbage collection pauses of which length the
-// process has had.
-func gcPauses() *metrics.Float64Histogram {
-	s := []metrics.Sample{{Name: pauseMetric}}
-	metrics.Read(s)
-	if s[0].Value.Kind() != metrics.KindFloat64Histogram {
-		return &metrics.Float64Histogram{}
-	}
-	return s[0].Value.Float64Histogram()
-}
-
-// longestSince is the longest pause since before, at least: the lower bound of
-// its bucket, in nanoseconds.
-func longestSince(before, after *metrics.Float64Histogram) int64 {
-	for i := len(after.Counts) - 1; i >= 0; i-- {
-		if i < len(before.Counts) && after.Counts[i] > before.Counts[i] {
-			return int64(max(after.Buckets[i], 0) * 1e9)
-		}
-	}
-	return 0
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mqttload/mqttload/internal/dial"
@@ -14,46 +13,36 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// caseRun gathers the launches of one case.
+// caseRun gathers what the launches of one case have come to.
 type caseRun struct {
-	spec    *scenarios.Case
-	x       *Executor
-	index   int
-	number  int // of the launch, from 1
-	payload []byte
-	routes  *dial.Routes
-	errs    errorSet
-	begun   bool
-	failed  bool
-	start   int64
+	spec        *scenarios.Case
+	x           *Executor
+	index       int
+	number      int // of the launch, from 1
+	payload     []byte
+	routes      *dial.Routes
+	begun       bool
+	failed      bool
+	interrupted bool
+	start       int64 // on the clock
+	deadline    int64 // of a closed loop, on the clock; 0 is none
 
-	iterations []result.Iteration
-	delivery   result.Delivery
-	clients    result.Clients
-	cpu        result.CPU
-	io         result.IO
-	timeline   []result.Tick
-	period     period
-	deadline   int64 // of a closed loop, on the clock; 0 is none
-
-	offered      float64 // messages per second that the schedule asks for, 0 in a closed loop
-	inTime       int64   // messages that were due in the measured time and were sent before it was over
-	offeredFor   int64   // the measured time of the schedules, ns
-	held         heldTotal
-	longestPause int64 // of garbage collection, ns
-	missed       span
-	outages      outages
-	referred     map[string]int64 // connections by the way that references have led them; under session.mu
-	interrupted  bool
-	warning      sync.Mutex // guards warnings
-	warnings     []result.Warning
-	legs         legs
-	window       int
-	aliases      *result.Aliases
-	byPublisher  clientMeans
-	byReceiver   clientMeans
-	untimed      int64         // deliveries that are in no latency
-	busy         time.Duration // elapsed time of the actual iterations
+	iterations  []result.Iteration
+	delivery    result.Delivery
+	connections connections
+	outages     outages
+	used        used
+	rate        rate
+	timeline    []result.Tick
+	period      period
+	legs        legs
+	missed      span
+	byPublisher clientMeans
+	byReceiver  clientMeans
+	untimed     int64         // deliveries that are in no latency
+	busy        time.Duration // elapsed time of the actual iterations
+	errs        errorSet
+	warnings    warnings
 }
 
 func newCaseRun(x *Executor, index int, c *scenarios.Case) *caseRun {
@@ -69,7 +58,7 @@ func (c *caseRun) runLaunch(ctx context.Context, n int) error {
 		c.warnUnheeded()
 	}
 	if err == nil {
-		err = c.iterate(ctx, n)
+		err = c.iterate(ctx)
 	}
 	c.interrupted = ctx.Err() != nil
 	c.fail(ctx, err)
@@ -91,57 +80,19 @@ func (c *caseRun) fail(ctx context.Context, err error) {
 	}
 }
 
-// iterate runs what a launch is made of: the windows of an open loop or of
-// those who only listen or stay, or the iterations of a closed loop.
-func (c *caseRun) iterate(ctx context.Context, number int) error {
+// iterate runs the iterations of a launch over connections that are made once
+// or, with fresh iterations, anew for each.
+func (c *caseRun) iterate(ctx context.Context) error {
 	defer c.endTimeline()
-	switch {
-	case c.spec.Load.Shape.Cycles:
-		return c.comeAndGo(ctx, number)
-	case c.spec.Load.Shape.Queues > 0:
-		return c.queues(ctx, number)
-	}
-	if load := &c.spec.Load; len(load.Stages) > 0 || load.PublisherClients() == 0 {
-		began := c.x.clock()
-		l, err := openLaunch(ctx, c)
-		if err != nil {
-			return err
-		}
-		defer l.end(number)
-		return l.byTheClock(ctx, &iteration{launch: l, number: number}, began)
-	}
-	return c.closedLoop(ctx, number)
-}
-
-// end closes the session and its accounts.
-func (l *launch) end(number int) {
-	l.close()
-	l.closeAccounts(number)
-}
-
-// byTheClock runs what has no number of messages to end by.
-func (l *launch) byTheClock(ctx context.Context, it *iteration, began int64) error {
-	switch {
-	case l.open != nil:
-		return l.open.run(ctx, it)
-	case len(l.inboxes) > 0:
-		return it.listen(ctx)
-	}
-	return it.stay(ctx, began)
-}
-
-// closedLoop runs the warm-up and the actual iterations over connections that
-// are made once, or anew for each.
-func (c *caseRun) closedLoop(ctx context.Context, number int) error {
 	var l *launch
 	defer func() {
 		if l != nil {
-			l.end(number)
+			l.end()
 		}
 	}()
-	return c.repeat(ctx, func(it *iteration) (err error) {
+	return c.repeat(ctx, func(stage string, index int) (err error) {
 		if l != nil && c.spec.Load.FreshIterations {
-			l.end(number)
+			l.end()
 			l = nil
 		}
 		if l == nil {
@@ -149,23 +100,28 @@ func (c *caseRun) closedLoop(ctx context.Context, number int) error {
 				return err
 			}
 		}
-		it.launch, it.number = l, number
-		return it.run(ctx)
+		return l.work.iterate(ctx, newIteration(l, stage, index))
 	})
 }
 
-// repeat calls run for each iteration of a closed loop, up to the first error.
-func (c *caseRun) repeat(ctx context.Context, run func(*iteration) error) error {
-	if d := c.spec.Load.Duration; d > 0 {
-		c.deadline = c.x.clock() + int64(d)
+// repeat calls run for each iteration of a closed loop, up to the first error,
+// and once where the clock ends the load.
+func (c *caseRun) repeat(ctx context.Context, run func(stage string, index int) error) error {
+	load := &c.spec.Load
+	if newWorkload(load).byClock() {
+		return run("", 0)
 	}
-	total := c.spec.Load.Warmup + c.spec.Load.Iterations
+	c.deadline = 0
+	if load.Duration > 0 {
+		c.deadline = c.x.clock() + int64(load.Duration)
+	}
+	total := load.Warmup + load.Iterations
 	for i := 0; i < total && ctx.Err() == nil && !c.expired(c.x.clock()); i++ {
-		it := iteration{stage: result.StageWarmup, index: i + 1}
-		if i >= c.spec.Load.Warmup {
-			it.stage, it.index = result.StageActual, i+1-c.spec.Load.Warmup
+		stage, index := result.StageWarmup, i+1
+		if i >= load.Warmup {
+			stage, index = result.StageActual, i+1-load.Warmup
 		}
-		if err := run(&it); err != nil {
+		if err := run(stage, index); err != nil {
 			return err
 		}
 	}
@@ -177,6 +133,7 @@ func (c *caseRun) expired(now int64) bool { return c.deadline != 0 && now >= c.d
 
 // add takes an iteration that has ended into the case.
 func (c *caseRun) add(it result.Iteration, d result.Delivery) {
+	it.Operations = it.Requests * int64(c.spec.Load.OperationsPerMessage)
 	c.iterations = append(c.iterations, it)
 	if it.Stage == result.StageActual {
 		c.delivery.Add(d)
@@ -195,9 +152,9 @@ func (c *caseRun) result() *result.Case {
 		Iterations: append([]result.Iteration(nil), c.iterations...),
 		Summary:    result.Summarize(c.iterations, c.spec.Load.OperationsPerMessage),
 		Latency:    c.legs.latency(),
-		Delivery:   c.delivery, Clients: c.clients, CPU: c.cpu, IO: c.io,
+		Delivery:   c.delivery, CPU: c.used.cpu, IO: c.used.io,
 		Errors:               c.errs.list(),
-		Warnings:             append([]result.Warning(nil), c.warnings...),
+		Warnings:             append([]result.Warning(nil), c.warnings.list...),
 		Timeline:             append([]result.Tick(nil), c.timeline...),
 		Request:              c.spec.Load.Shape.Request(c.spec.QoS),
 		OperationsPerMessage: c.spec.Load.OperationsPerMessage,
@@ -206,25 +163,27 @@ func (c *caseRun) result() *result.Case {
 		r.QoS = &c.spec.QoS
 	}
 	if c.spec.Load.PublisherClients() > 0 { // without them there is no window
-		r.Window, r.WindowAsked = c.window, c.spec.Load.Inflight
+		r.Window, r.WindowAsked = c.connections.window, c.spec.Load.Inflight
 	}
-	r.Aliases = c.aliases
+	r.Aliases = c.connections.aliases
+	c.connections.put(&r.Latency)
+	r.Clients = result.Clients{Planned: c.connections.planned, Connected: c.connections.connected, Lost: c.outages.lost, Reconnects: c.outages.reconnects}
 	r.Delivery.CountsOnly = !c.spec.Stamped()
 	r.Delivery.Resent = c.outages.resent
 	r.Latency.Reconnect = c.outages.took.result()
 	r.Losses = c.losses(r)
-	r.Offered = c.offer()
+	r.Offered = c.rate.result()
 	r.Bottleneck = c.bottleneck(r)
 	if w := rateWarning(r); w.Code != "" && !c.interrupted {
 		r.Warnings = append(r.Warnings, w)
 	}
-	for _, w := range []result.Warning{c.outages.warning(&c.clients, c.start), c.outages.forgotten()} {
+	for _, w := range []result.Warning{c.outages.warning(c.start), c.outages.forgotten()} {
 		if w.Code != "" {
 			r.Warnings = append(r.Warnings, w)
 		}
 	}
-	if len(c.referred) > 0 {
-		r.Warnings = append(r.Warnings, referralWarning(c.referred))
+	if len(c.connections.referred) > 0 {
+		r.Warnings = append(r.Warnings, referralWarning(c.connections.referred))
 	}
 	if w := c.slowClients(); w.Code != "" {
 		r.Warnings = append(r.Warnings, w)
@@ -241,18 +200,6 @@ func (c *caseRun) result() *result.Case {
 	}
 	r.Warnings = append(r.Warnings, result.Analyze(*r)...)
 	return r
-}
-
-// warn adds a warning once.
-func (c *caseRun) warn(code, message, hint string) {
-	c.warning.Lock()
-	defer c.warning.Unlock()
-	for _, w := range c.warnings {
-		if w.Code == code && w.Message == message {
-			return
-		}
-	}
-	c.warnings = append(c.warnings, result.Warning{Code: code, Message: message, Hint: hint})
 }
 
 // referralWarning counts the connections by the way that they have taken.
@@ -274,5 +221,13 @@ func referralWarning(ways map[string]int64) result.Warning {
 	return result.Warning{
 		Code: result.CodeReferred, Message: "brokers have sent connections elsewhere: " + strings.Join(parts, ", "),
 		Hint: "the numbers are of where they ended up: give that as the target to save the way",
+	}
+}
+
+// warnUnheeded says what a case of an earlier version goes without.
+func (c *caseRun) warnUnheeded() {
+	if keys := c.spec.Unheeded(); keys != nil {
+		c.warnings.add(result.CodeMQTT5Only, fmt.Sprintf("MQTT %s has no %s: the row goes without", c.spec.Protocol, strings.Join(keys, ", ")),
+			"the rows of protocol 5 have it")
 	}
 }

@@ -13,6 +13,13 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
+// ErrNothingReceived: an iteration sent messages and got none back. Going on
+// would measure nothing.
+var ErrNothingReceived = errors.New("nothing received")
+
+// ErrAllLost: every publisher and subscriber pair has lost a connection.
+var ErrAllLost = errors.New("every publisher and subscriber pair has lost a connection")
+
 // ErrorOf is err as a report counts it: the same fault of many clients has one
 // kind, cause and reason.
 func ErrorOf(err error) result.Error {
@@ -67,6 +74,11 @@ func reasonOf(err error) string {
 		return fmt.Sprintf("subscription refused: %s (0x%02X)", sub.Code, byte(sub.Code))
 	}
 	return err.Error()
+}
+
+// interrupted reports whether err is only that the run was told to end.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
 // Unreachable reports whether err means that the broker could not be reached
@@ -124,4 +136,22 @@ func (e *errorSet) list() []result.Error {
 		return string(out[i].Kind)+out[i].Reason < string(out[j].Kind)+out[j].Reason
 	})
 	return out
+}
+
+// warnings are what the reader of a case's results should know.
+type warnings struct {
+	mu   sync.Mutex
+	list []result.Warning
+}
+
+// add adds a warning once.
+func (ws *warnings) add(code, message, hint string) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, w := range ws.list {
+		if w.Code == code && w.Message == message {
+			return
+		}
+	}
+	ws.list = append(ws.list, result.Warning{Code: code, Message: message, Hint: hint})
 }

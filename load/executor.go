@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mqttload/mqttload/internal/cputime"
@@ -48,17 +49,12 @@ type Executor struct {
 	clock   func() int64
 	sweeper *mqtt.Sweeper
 	keys    mqtt.SCRAMKeys
-	serial  int  // counts sessions over the run
-	told    bool // somebody has connected, and Observer.Connected has been called
-	toldTLS bool // likewise over TLS
+	serial  int // counts launches over the run
+
+	greeting sync.Mutex // guards the rest
+	told     bool       // a client has connected, and Observer.Connected has been called
+	toldTLS  bool       // likewise over TLS
 }
-
-// ErrNothingReceived: an iteration sent messages and got none back. Going on
-// would measure nothing.
-var ErrNothingReceived = errors.New("nothing received")
-
-// ErrAllLost: every publisher and subscriber pair has lost a connection.
-var ErrAllLost = errors.New("every publisher and subscriber pair has lost a connection")
 
 // New makes an Executor.
 func New(cfg Config) *Executor {
@@ -74,6 +70,17 @@ func New(cfg Config) *Executor {
 		x.cfg.CPU = cputime.Now
 	}
 	return x
+}
+
+// greet calls Observer.Connected for the first connection, and the first over TLS.
+func (x *Executor) greet(overTLS bool, target func() result.Target) {
+	x.greeting.Lock()
+	defer x.greeting.Unlock()
+	first := !x.told || overTLS && !x.toldTLS
+	x.told, x.toldTLS = true, x.toldTLS || overTLS
+	if first && x.cfg.Observer.Connected != nil {
+		x.cfg.Observer.Connected(target())
+	}
 }
 
 // Run runs the launches of the cases in turns, so that drift of the machine or

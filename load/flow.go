@@ -46,9 +46,9 @@ type receipt struct {
 	bound   uint64  // what is below has been sent
 	content []byte  // of every message
 	ring    []int64 // send times by place, nil in an open loop
-	// forgiven are messages of this iteration that hold no window any more, though
+	// released are messages of this iteration that hold no window any more, though
 	// they have not come; of a shared group only, which knows no order.
-	forgiven uint64
+	released uint64
 	// total is what its measured iterations have come to.
 	total receiptTotal
 
@@ -159,7 +159,7 @@ func (f *flow) begin() {
 	for _, r := range f.receipts {
 		r.in.shard.mu.Lock()
 		r.delivered.Store(0)
-		r.forgiven = 0
+		r.released = 0
 		r.volume.Store(0)
 		if !r.dead() {
 			r.high.Store(f.seq)

@@ -64,7 +64,7 @@ func (in *inbox) deliver(m *packet.Publish, now int64) {
 		l.bytes += int64(len(m.Payload))
 		r.next = r.flow.stamp.of(l.next)
 		if r.ring == nil {
-			r.flow.pub.open.time(r, r.flow.place(seq), now)
+			r.flow.pub.pacing.time(r, r.flow.place(seq), now)
 			return
 		}
 		in.shard.e2e.add(now - r.ring[r.flow.place(seq)&uint64(len(r.ring)-1)])
@@ -175,20 +175,12 @@ func (r *receipt) take(m *packet.Publish, v uint64, now int64) bool {
 	return true
 }
 
-// ahead is how many messages may be on their way that sent does not count yet.
-func (p *publisher) ahead() uint64 {
-	if p.open != nil {
-		return p.chunk
-	}
-	return p.asked
-}
-
 // time records the latency of the message seq, which has come at now.
 func (r *receipt) time(seq uint64, now int64) {
 	p := r.flow.pub
 	place := r.flow.place(seq)
-	if p.open != nil {
-		p.open.time(r, place, now)
+	if p.pacing != nil {
+		p.pacing.time(r, place, now)
 		return
 	}
 	if (r.ledger.next-seq)*uint64(len(p.flows)) > uint64(len(p.sentAt))/2 {
@@ -262,7 +254,7 @@ func (in *inbox) tell(now int64) {
 		r.delivered.Store(n)
 		r.volume.Store(l.bytes + l.warm.bytes)
 		if l.unordered {
-			r.high.Store(r.flow.first + uint64(n) + r.forgiven)
+			r.high.Store(r.flow.first + uint64(n) + r.released)
 		} else {
 			r.high.Store(l.next)
 		}
@@ -304,4 +296,19 @@ func (in *inbox) lose() bool {
 		}
 	}
 	return true
+}
+
+// stopUnheard ends the publishers of a closed loop that have lost their last
+// receiver; an open loop publishes to the end.
+func (in *inbox) stopUnheard() {
+	for _, r := range in.receipts {
+		if r == nil {
+			continue
+		}
+		p := r.flow.pub
+		if p.pacing == nil && p.unheard() {
+			p.dead.Store(true)
+		}
+		p.pump()
+	}
 }

@@ -4,96 +4,129 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime/metrics"
-	"sync/atomic"
 	"time"
 
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// iteration is one timed stretch of work over a session's flows.
+// iteration is one timed stretch of a launch's workload.
 type iteration struct {
-	launch *launch
-	number int
-	stage  string
-	index  int
-	start  int64
-	left   atomic.Int64  // publishers that have not ended
-	done   chan struct{} // closed when none is left
-	seen   totals        // what the timeline has
+	launch     *launch
+	run        *caseRun        // the launch's
+	spec       *scenarios.Case // the launch's
+	clock      func() int64
+	stage      string
+	index      int
+	publishers []*publisher // that take part
+	running    *countdown   // of them
+	start      int64
+	before     usage  // when it began
+	seen       totals // what the timeline has
+}
+
+func newIteration(l *launch, stage string, index int) *iteration {
+	return &iteration{launch: l, run: l.run, spec: l.spec, clock: l.clock, stage: stage, index: index}
 }
 
 // endless stands for a number of messages that only time ends.
 const endless = math.MaxInt64 / 4
 
-func (it *iteration) publisherEnded() {
-	if it.left.Add(-1) == 0 {
-		close(it.done)
-	}
-}
+// measured reports whether the iteration counts: it does not warm up.
+func (it *iteration) measured() bool { return it.stage == result.StageActual }
 
-// run sends, waits until everything has come back or nothing moves any more,
-// and accounts. Only what makes going on pointless is an error.
-func (it *iteration) run(ctx context.Context) error {
-	publishers := it.launch.alive()
-	if len(publishers) == 0 {
-		return ErrAllLost
-	}
-	new(legs).drain(it.launch.shards) // what came between iterations belongs to none
-	before := it.usage()
-	it.begin(publishers)
-	it.share(publishers)
-	for _, p := range publishers {
-		if p.heard {
-			p.pump()
-		} else {
-			go p.pump() // nothing but the end of the iteration may stop it
-		}
-	}
-	stalled := it.wait(ctx, publishers)
-	end := it.launch.run.x.clock()
-	r := result.Iteration{
-		Launch: it.number, Stage: it.stage, Index: it.index,
-		StartNS: it.start - it.launch.run.start, ElapsedNS: end - it.start, Stalled: stalled,
-	}
-	if last := it.lastProgress(publishers); stalled && last > it.start {
+// measure runs one iteration of a closed loop: work is the load, and reports
+// whether it was given up; account says what has come of it.
+func (it *iteration) measure(account func(*result.Iteration) result.Delivery, work func() (stalled bool)) result.Iteration {
+	it.begin()
+	stalled := work()
+	r := it.entry(it.start, it.clock())
+	r.Stalled = stalled
+	if last := it.lastProgress(); stalled && last > it.start {
 		r.ElapsedNS = last - it.start
 	}
-	it.account(publishers, &r, before)
-	return it.verdict(ctx, r)
+	d := account(&r)
+	if it.measured() {
+		it.run.used.add(it.before, it.launch.usage())
+		it.advance(it.clock(), it.launch.work.totals(it))
+	}
+	it.run.add(r, d)
+	return r
 }
 
-// begin starts the clock for the publishers.
-func (it *iteration) begin(publishers []*publisher) {
-	it.done = make(chan struct{})
-	it.left.Store(int64(len(publishers)))
+// begin readies everything for the iteration's publishers, and starts the clock.
+func (it *iteration) begin() {
+	new(legs).drain(it.launch.shards) // what came between iterations belongs to none
+	it.running = newCountdown(len(it.publishers))
 	for _, in := range it.launch.inboxes {
 		in.begin()
 	}
-	it.start = it.launch.run.x.clock()
-	it.timelineStart()
+	it.startClock()
+}
+
+// startClock begins the time that is measured.
+func (it *iteration) startClock() {
+	it.before = it.launch.usage()
+	it.start = it.clock()
+	it.beginTimeline()
+}
+
+// entry is the iteration's row in the result, for the time between two readings
+// of the clock.
+func (it *iteration) entry(from, to int64) result.Iteration {
+	return result.Iteration{
+		Launch: it.launch.number, Stage: it.stage, Index: it.index, StartNS: from - it.run.start, ElapsedNS: to - from,
+	}
+}
+
+// put makes t the sums of r.
+func (t totals) put(r *result.Iteration) {
+	r.Requests, r.Sent, r.Acked, r.Received, r.Bytes = t.requests, t.sent, t.acked, t.received, t.bytes
+}
+
+// messages are the totals of the messages of the iteration's publishers and of
+// those that come from elsewhere.
+func (it *iteration) messages() (t totals) {
+	for _, p := range it.publishers {
+		t.sent += int64(p.sent.Load() - p.first)
+		t.acked += p.acked.Load() + p.warmAcked.Load()
+		t.requests += p.completed()
+		for _, f := range p.flows {
+			for _, r := range f.receipts {
+				t.received += r.delivered.Load()
+				t.bytes += r.volume.Load()
+			}
+		}
+	}
+	for _, in := range it.launch.inboxes {
+		if in.tally {
+			in.shard.mu.Lock()
+			t.received += in.received
+			t.requests += in.received
+			t.bytes += in.bytes
+			in.shard.mu.Unlock()
+		}
+	}
+	return t
 }
 
 // leastTime is that of an iteration that is sized by time.
 func (it *iteration) leastTime() time.Duration {
-	if it.stage == result.StageWarmup {
-		return time.Duration(float64(it.launch.spec.Load.MinTime) * scenarios.WarmupShare)
+	if it.measured() {
+		return it.spec.Load.MinTime
 	}
-	return it.launch.spec.Load.MinTime
+	return time.Duration(float64(it.spec.Load.MinTime) * scenarios.WarmupShare)
 }
 
 // share gives every publisher its part of the iteration's messages, or of its time.
-func (it *iteration) share(publishers []*publisher) {
-	n := it.launch.spec.Load.Messages
-	if n == 0 {
-		for _, p := range publishers {
-			p.begin(it, endless, it.start+int64(it.leastTime()))
+func (it *iteration) share() {
+	n := it.spec.Load.Messages
+	for i, p := range it.publishers {
+		if n == 0 {
+			p.begin(it.running, it.start, endless, it.start+int64(it.leastTime()))
+		} else {
+			p.begin(it.running, it.start, part(n, i, len(it.publishers)), 0)
 		}
-		return
-	}
-	for i, p := range publishers {
-		p.begin(it, part(n, i, len(publishers)), 0)
 	}
 }
 
@@ -108,52 +141,79 @@ func part(n int64, i, k int) int64 {
 
 // wait blocks until the publishers have ended. It reports true when nothing
 // moved for the drain time, and the iteration was given up.
-func (it *iteration) wait(ctx context.Context, publishers []*publisher) (stalled bool) {
-	tick := time.NewTicker(max(it.launch.spec.Load.Drain/20, time.Millisecond))
+func (it *iteration) wait(ctx context.Context) (stalled bool) {
+	tick := time.NewTicker(max(it.spec.Load.Drain/20, time.Millisecond))
 	defer tick.Stop()
-	still := it.launch.patience(it.launch.run.x.clock())
+	drain := it.launch.drain(it.clock())
 	cancelled := ctx.Done()
 	for {
 		select {
-		case <-it.done:
-			return !it.written(still)
+		case <-it.running.done:
+			return !drain.written()
 		case <-cancelled:
 			cancelled = nil
-			it.halt(publishers)
+			it.halt()
 		case <-tick.C:
-			all := it.totals(publishers)
-			now := it.launch.run.x.clock()
+			all := it.launch.work.totals(it)
+			now := it.clock()
 			it.advance(now, all)
-			if it.launch.run.expired(now) {
-				it.halt(publishers)
+			if it.run.expired(now) {
+				it.halt()
 			}
-			if it.awaited(ctx, now) {
-				still.since = now
-			} else if still.over(now, all.sent+all.received+all.acked+nacked(publishers)) {
-				it.giveUp(publishers)
+			if it.awaitsReconnect(ctx, now) {
+				drain.since = now
+			} else if drain.over(now, all.sent+all.received+all.acked+nacked(it.publishers)) {
+				it.giveUp()
 				return true
 			}
 		}
 	}
 }
 
+// awaitsReconnect reports whether a closed loop stands still because connections are
+// being made again.
+func (it *iteration) awaitsReconnect(ctx context.Context, now int64) bool {
+	return it.launch.pacing == nil && it.launch.links.away.Load() > 0 && ctx.Err() == nil && !it.run.expired(now)
+}
+
 // halt stops the sending.
-func (it *iteration) halt(publishers []*publisher) {
-	for _, p := range publishers {
+func (it *iteration) halt() {
+	for _, p := range it.publishers {
 		p.halt.Store(true)
 		p.pump()
 	}
 }
 
-// giveUp ends the iteration whatever is outstanding, and says who could not go on.
-func (it *iteration) giveUp(publishers []*publisher) {
+// giveUp ends the iteration whatever is outstanding, and warns of publishers
+// that could not go on.
+func (it *iteration) giveUp() {
 	var s stalls
-	for _, p := range publishers {
+	for _, p := range it.publishers {
 		if p.giveUp() {
 			s.add(p)
 		}
 	}
-	s.warn(it, len(publishers))
+	s.warn(it)
+}
+
+// stalls are publishers that could not go on.
+type stalls struct {
+	count int
+	since int64 // of the first
+}
+
+func (s *stalls) add(p *publisher) {
+	if at := p.lastAt.Load(); s.count == 0 || at < s.since {
+		s.since = at
+	}
+	s.count++
+}
+
+func (s *stalls) warn(it *iteration) {
+	if s.count > 0 {
+		it.run.warnings.add(result.CodePublishersStalled, fmt.Sprintf("%d of %d publishers stalled since %.1f s: connected, but what they had to send did not go on",
+			s.count, len(it.publishers), time.Duration(s.since-it.run.start).Seconds()), "look at the broker's log for the clients, and at --ledger for the streams")
+	}
 }
 
 func nacked(publishers []*publisher) (n int64) {
@@ -163,68 +223,38 @@ func nacked(publishers []*publisher) (n int64) {
 	return n
 }
 
-func (it *iteration) lastProgress(publishers []*publisher) int64 {
+func (it *iteration) lastProgress() int64 {
 	last := it.start
-	for _, p := range publishers {
+	for _, p := range it.publishers {
 		last = max(last, p.lastAt.Load())
 	}
 	return last
 }
 
-// account turns the iteration into numbers and gives them to the case.
-func (it *iteration) account(publishers []*publisher, r *result.Iteration, before usage) {
-	var d result.Delivery
+// deliveries adds up the accounts of the iteration's messages, into r as well.
+func (it *iteration) deliveries(r *result.Iteration, measured bool) (d result.Delivery) {
 	var untimed int64
-	measured := it.stage == result.StageActual
-	for _, p := range publishers {
+	for _, p := range it.publishers {
 		untimed += p.account(&d, r, measured)
 	}
 	for _, in := range it.launch.inboxes {
 		in.account(&d, r)
 	}
+	if measured {
+		it.run.untimed += untimed
+	}
+	return d
+}
+
+// account is what has come of the messages of a closed loop.
+func (it *iteration) account(r *result.Iteration) result.Delivery {
+	d := it.deliveries(r, it.measured())
 	d.Scheduled = d.Sent
-	if n := it.launch.spec.Load.Messages; n > 0 && !it.launch.run.expired(it.launch.run.x.clock()) {
+	if n := it.spec.Load.Messages; n > 0 && !it.run.expired(it.clock()) {
 		d.Scheduled = max(n, d.Sent)
 	}
 	d.Unsent = d.Scheduled - d.Sent
-	r.Operations = r.Requests * int64(it.launch.spec.Load.OperationsPerMessage)
-	if measured {
-		it.launch.run.used(before, it.usage())
-		it.launch.run.untimed += untimed
-		it.advance(it.launch.run.x.clock(), it.totals(publishers))
-	}
-	it.launch.run.add(*r, d)
-}
-
-// usage is what the process and the session's connections have used so far.
-type usage struct {
-	user, system time.Duration
-	io           result.IO
-	pauses       *metrics.Float64Histogram
-}
-
-func (it *iteration) usage() (u usage) {
-	u.user, u.system = it.launch.run.x.cfg.CPU()
-	u.pauses = gcPauses()
-	for _, m := range it.launch.members {
-		io := it.launch.ioOf(m)
-		u.io.Reads += io.Reads
-		u.io.Writes += io.Writes
-		u.io.BytesRead += io.BytesRead
-		u.io.BytesWritten += io.BytesWritten
-	}
-	return u
-}
-
-// used adds the difference of two usages to the case.
-func (c *caseRun) used(before, after usage) {
-	c.cpu.UserNS += int64(after.user - before.user)
-	c.cpu.SystemNS += int64(after.system - before.system)
-	c.longestPause = max(c.longestPause, longestSince(before.pauses, after.pauses))
-	c.io.Reads += after.io.Reads - before.io.Reads
-	c.io.Writes += after.io.Writes - before.io.Writes
-	c.io.BytesRead += after.io.BytesRead - before.io.BytesRead
-	c.io.BytesWritten += after.io.BytesWritten - before.io.BytesWritten
+	return d
 }
 
 // verdict decides whether going on makes sense.
@@ -235,12 +265,13 @@ func (it *iteration) verdict(ctx context.Context, r result.Iteration) error {
 	if r.Requests > 0 || r.Received > 0 || r.Sent == 0 && !r.Stalled {
 		return nil
 	}
+	drain := it.spec.Load.Drain
 	switch {
 	case !r.Stalled:
 		return fmt.Errorf("%w: %d messages were sent before the connections were lost", ErrNothingReceived, r.Sent)
 	case r.Sent == 0:
 		// The window is full of what an earlier iteration has sent.
-		return fmt.Errorf("%w: nothing could be sent or received for %s", ErrNothingReceived, it.launch.spec.Load.Drain)
+		return fmt.Errorf("%w: nothing could be sent or received for %s", ErrNothingReceived, drain)
 	}
-	return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, r.Sent, it.launch.spec.Load.Drain)
+	return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, r.Sent, drain)
 }

@@ -1,7 +1,11 @@
 package load
 
 import (
+	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt"
@@ -9,10 +13,12 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// member is one connection of a session: a publisher, a subscriber, both, or
-// one that only stays.
+// member is one client of a launch: a publisher, a subscriber, both, or one that
+// only stays. It is the handler of its connections.
 type member struct {
-	launch *launch
+	links  *links
+	errs   *errorSet
+	clock  func() int64
 	shard  *shard
 	dialer *dial.Dialer
 	client atomic.Pointer[mqtt.Client] // the present connection, or the last one; nil before the first
@@ -27,7 +33,8 @@ type member struct {
 	down         bool        // the connection was lost; told by the link, one event after the other
 	unprepared   error       // what made the first connection useless for publishing
 	unsubscribed atomic.Bool // the present connection has no subscriptions yet
-	io           result.IO   // of connections before the present one; under session.mu
+	mu           sync.Mutex  // guards earlier, and the change of client
+	earlier      result.IO   // of connections before the present one
 
 	kept *mqtt.Session // goes on with every connection; nil unless MQTT 5 keeps one
 
@@ -39,7 +46,7 @@ type member struct {
 
 // BatchStart reads the clock, once for everything that this read has brought.
 func (m *member) BatchStart() {
-	m.now = m.launch.run.x.clock()
+	m.now = m.clock()
 	m.shard.mu.Lock()
 	if m.sub != nil {
 		m.sub.serial++
@@ -74,7 +81,7 @@ func (m *member) Acks(acks []mqtt.Ack) {
 			m.shard.pubrec.add(m.now - a.Stamp)
 		case a.Code.IsError():
 			nacked++
-			m.launch.run.errs.add(result.Error{Kind: result.ErrorPublish, Reason: a.Code.String(), Count: 1})
+			m.errs.add(result.Error{Kind: result.ErrorPublish, Reason: a.Code.String(), Count: 1})
 		default:
 			acked++
 			m.shard.ack.add(m.now - a.Stamp)
@@ -111,7 +118,7 @@ func (m *member) wake() {
 	for _, r := range m.sub.touched {
 		f := r.flow
 		p := f.pub
-		waits := p.open == nil && (len(f.receipts) == 1 || f.slowest.Load() == r.index)
+		waits := p.pacing == nil && (len(f.receipts) == 1 || f.slowest.Load() == r.index)
 		if !waits && !p.ending.Load() {
 			continue
 		}
@@ -128,18 +135,75 @@ func (m *member) Room() {
 	}
 }
 
-// Closed ends what a connection has carried that was lost for good.
-func (m *member) Closed(err error) {
-	if m.launch.closing.Load() || m.leaving.Load() {
-		return
+// replace makes c the member's connection and reports whether it is the first.
+func (m *member) replace(c *mqtt.Client) (first bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.client.Swap(c)
+	if old != nil {
+		addIO(&m.earlier, old)
 	}
-	m.launch.lost(m, err)
+	return old == nil
+}
+
+// io is what all of the member's connections have read and written.
+func (m *member) io() result.IO {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum := m.earlier
+	if c := m.client.Load(); c != nil {
+		addIO(&sum, c)
+	}
+	return sum
+}
+
+// disconnectTimeout bounds a disconnect.
+const disconnectTimeout = 2 * time.Second
+
+// disconnect disconnects a member that will be back, if it is connected.
+func (m *member) disconnect() {
+	ctx, cancel := context.WithTimeout(context.Background(), disconnectTimeout)
+	defer cancel()
+	m.leaving.Store(true)
+	m.leave(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.client.Swap(nil); c != nil {
+		addIO(&m.earlier, c)
+	}
+}
+
+// leave disconnects the member, if it is connected.
+func (m *member) leave(ctx context.Context) {
+	switch c := m.client.Load(); {
+	case m.link != nil:
+		_ = m.link.Disconnect(ctx, packet.ReasonSuccess)
+	case c != nil && c.Disconnect(ctx, packet.ReasonSuccess) != nil:
+		c.Close()
+	}
+}
+
+// absent takes the member out that did not connect.
+func (m *member) absent() {
 	if m.pub != nil {
 		m.pub.dead.Store(true)
-		m.pub.pump()
 	}
-	m.deafen()
-	if m.down {
-		m.launch.away.Add(-1)
+	if m.sub != nil && m.deaf.CompareAndSwap(false, true) {
+		m.sub.lose()
+	}
+}
+
+// lostPeer reports whether what the member carries has lost its other end.
+func (m *member) lostPeer() bool {
+	if m.pub != nil && m.pub.dead.Load() {
+		return true
+	}
+	return m.sub != nil && slices.ContainsFunc(m.sub.receipts, func(r *receipt) bool { return r != nil && r.flow.pub.dead.Load() })
+}
+
+// stopReceiving ends a member as a receiver. It may be called again.
+func (m *member) stopReceiving() {
+	if m.sub != nil && m.deaf.CompareAndSwap(false, true) && m.sub.lose() {
+		m.sub.stopUnheard()
 	}
 }

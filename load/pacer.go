@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/mqttload/mqttload/internal/pace"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
-// openLoop is the schedule of a session and those who keep it. Message n is of
+// pacing is the schedule of an open loop and the pacers that keep it. Message n is of
 // publisher n mod publishers: whatever the broker does, it is due when the
 // schedule says, and its latency runs from then.
-type openLoop struct {
+type pacing struct {
 	schedule   *schedule
 	clock      func() int64
 	start      int64 // of the schedule, on the clock
@@ -35,18 +36,19 @@ const (
 	ringLeast   = 64
 )
 
-// planOpen makes the schedule and the pacers of an open loop.
-func (l *launch) planOpen() error {
-	n := l.spec.Load.PublisherClients()
-	if len(l.spec.Load.Stages) == 0 || n == 0 {
-		return nil
+// newPacing makes the schedule and the pacers of a load, nil of a closed loop and
+// where nothing is published.
+func newPacing(load *scenarios.Load, clock func() int64, waiter func() *pace.Waiter) (*pacing, error) {
+	n := load.PublisherClients()
+	if len(load.Stages) == 0 || n == 0 {
+		return nil, nil
 	}
-	sched, err := newSchedule(l.spec.Load.Stages, l.spec.Load.Arrival, l.spec.Load.Seed)
+	sched, err := newSchedule(load.Stages, load.Arrival, load.Seed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o := &openLoop{schedule: sched, clock: l.run.x.clock, publishers: uint64(n)}
-	if w := int64(l.run.warmTime()); w > 0 {
+	o := &pacing{schedule: sched, clock: clock, publishers: uint64(n)}
+	if w := int64(warmTime(load)); w > 0 {
 		o.warm = sched.due(w - 1)
 	}
 	want := min(int(sched.peak()*rememberFor.Seconds()), ringTotal) / n
@@ -58,15 +60,20 @@ func (l *launch) planOpen() error {
 		count = min(n, runtime.GOMAXPROCS(0))
 	}
 	for i := range count {
-		o.pacers = append(o.pacers, &pacer{open: o, number: i, waiter: l.run.x.cfg.Waiter()})
+		o.pacers = append(o.pacers, &pacer{pacing: o, number: i, waiter: waiter()})
 	}
-	l.open = o
-	return nil
+	return o, nil
 }
 
+// windowLength is that of the iterations of what runs by the clock.
+const windowLength = time.Second
+
+// warmTime is the part of an open loop that is not counted.
+func warmTime(load *scenarios.Load) time.Duration { return time.Duration(load.Warmup) * windowLength }
+
 // admit makes p a publisher of the schedule.
-func (o *openLoop) admit(p *publisher) {
-	p.open = o
+func (o *pacing) admit(p *publisher) {
+	p.pacing = o
 	p.pacer = o.pacers[p.number%len(o.pacers)]
 	p.pacer.publishers = append(p.pacer.publishers, p)
 	p.measured = o.part(p, o.warm)
@@ -74,17 +81,17 @@ func (o *openLoop) admit(p *publisher) {
 }
 
 // part is how many of the schedule's first n messages are p's.
-func (o *openLoop) part(p *publisher, n uint64) uint64 {
+func (o *pacing) part(p *publisher, n uint64) uint64 {
 	return (n + o.publishers - 1 - uint64(p.number)) / o.publishers
 }
 
 // intended is when p's k-th message is due, on the clock.
-func (o *openLoop) intended(p *publisher, k uint64) int64 {
+func (o *pacing) intended(p *publisher, k uint64) int64 {
 	return o.start + o.schedule.at(k*o.publishers+uint64(p.number))
 }
 
 // recordLag records how late p's messages from the given one were sent at now.
-func (o *openLoop) recordLag(p *publisher, from uint64, now int64) {
+func (o *pacing) recordLag(p *publisher, from uint64, now int64) {
 	if from < p.measured || from == p.seq {
 		return
 	}
@@ -97,7 +104,7 @@ func (o *openLoop) recordLag(p *publisher, from uint64, now int64) {
 
 // time records the latencies of the message at place of its publisher, which
 // has come at now: from when it was due, and from when it was sent.
-func (o *openLoop) time(r *receipt, place uint64, now int64) {
+func (o *pacing) time(r *receipt, place uint64, now int64) {
 	p, s := r.flow.pub, r.in.shard
 	s.e2e.add(now - o.intended(p, place))
 	sent := p.sentAt[place&uint64(len(p.sentAt)-1)]
@@ -112,7 +119,7 @@ func (o *openLoop) time(r *receipt, place uint64, now int64) {
 
 // pacer tells some of the publishers what is due.
 type pacer struct {
-	open       *openLoop
+	pacing     *pacing
 	number     int
 	publishers []*publisher
 	waiter     *pace.Waiter
@@ -120,13 +127,13 @@ type pacer struct {
 }
 
 // dueOf is how many messages of p are due.
-func (pc *pacer) dueOf(p *publisher) uint64 { return pc.open.part(p, pc.due.Load()) }
+func (pc *pacer) dueOf(p *publisher) uint64 { return pc.pacing.part(p, pc.due.Load()) }
 
 // run tells what is due until everything is, or the waiter is stopped: then it
 // has a last look, as it may have slept longer than it should have. The schedule
 // is absolute: after a stall all that became due meanwhile goes at once.
 func (pc *pacer) run() {
-	o := pc.open
+	o := pc.pacing
 	last := o.start - int64(leastTick)
 	for n, going := pc.mine(0), true; n < o.schedule.total && going; {
 		going = pc.wait(max(o.start+o.schedule.at(n), last+int64(leastTick)))
@@ -140,7 +147,7 @@ func (pc *pacer) run() {
 
 // wait blocks until when on the clock; false means that the waiter was stopped.
 func (pc *pacer) wait(when int64) bool {
-	for wait := when - pc.open.clock(); wait > 0; wait = when - pc.open.clock() {
+	for wait := when - pc.pacing.clock(); wait > 0; wait = when - pc.pacing.clock() {
 		if !pc.waiter.For(time.Duration(wait)) {
 			return false
 		}
@@ -150,8 +157,8 @@ func (pc *pacer) wait(when int64) bool {
 
 // mine is the first message, from n, of one of the pacer's publishers.
 func (pc *pacer) mine(n uint64) uint64 {
-	count := uint64(len(pc.open.pacers))
-	for n%pc.open.publishers%count != uint64(pc.number) {
+	count := uint64(len(pc.pacing.pacers))
+	for n%pc.pacing.publishers%count != uint64(pc.number) {
 		n++
 	}
 	return n
@@ -159,20 +166,20 @@ func (pc *pacer) mine(n uint64) uint64 {
 
 // pump lets those publishers go on of which one of the messages n to due-1 is.
 func (pc *pacer) pump(n, due uint64) {
-	if due-min(due, n) >= pc.open.publishers {
+	if due-min(due, n) >= pc.pacing.publishers {
 		for _, p := range pc.publishers {
 			p.pump()
 		}
 		return
 	}
-	count := uint64(len(pc.open.pacers))
+	count := uint64(len(pc.pacing.pacers))
 	for ; n < due; n = pc.mine(n + 1) {
-		pc.publishers[n%pc.open.publishers/count].pump()
+		pc.publishers[n%pc.pacing.publishers/count].pump()
 	}
 }
 
 // startPacers starts the schedule; stop ends it and waits for them.
-func (o *openLoop) startPacers() (stop func()) {
+func (o *pacing) startPacers() (stop func()) {
 	var wg sync.WaitGroup
 	for _, pc := range o.pacers {
 		wg.Go(pc.run)
@@ -183,7 +190,7 @@ func (o *openLoop) startPacers() (stop func()) {
 	}
 }
 
-func (o *openLoop) stopWaiters() {
+func (o *pacing) stopWaiters() {
 	for _, pc := range o.pacers {
 		pc.waiter.Stop()
 	}

@@ -16,8 +16,8 @@ func TestPacerSleepsOverTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := pace.Sleeper()
-	o := &openLoop{schedule: s, publishers: 1}
-	pc := &pacer{open: o, waiter: w, publishers: []*publisher{{}}}
+	o := &pacing{schedule: s, publishers: 1}
+	pc := &pacer{pacing: o, waiter: w, publishers: []*publisher{{}}}
 	o.pacers = []*pacer{pc}
 	now := int64(time.Second / 2)
 	o.clock = func() int64 {

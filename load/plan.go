@@ -18,12 +18,13 @@ func (l *launch) plan() error {
 	for i := range l.shards {
 		l.shards[i] = new(shard)
 	}
-	if err := l.planOpen(); err != nil {
+	var err error
+	if l.pacing, err = newPacing(&l.spec.Load, l.clock, l.run.x.cfg.Waiter); err != nil {
 		return err
 	}
+	l.links.closedLoop = l.pacing == nil
 	if path := l.spec.Clients.Credentials; path != "" {
-		var err error
-		if l.credentials, err = dial.ReadCredentials(path, l.spec.Load.Connections()); err != nil {
+		if l.connector.credentials, err = dial.ReadCredentials(path, l.spec.Load.Connections()); err != nil {
 			return err
 		}
 	}
@@ -64,7 +65,23 @@ func (l *launch) planTopic(t int) {
 }
 
 func (l *launch) addPublisher() {
-	l.publishers = append(l.publishers, newPublisher(l, len(l.publishers)))
+	l.publishers = append(l.publishers, l.newPublisher())
+}
+
+func (l *launch) newPublisher() *publisher {
+	p := newPublisher(l.spec, len(l.publishers), l.run.payload, l.sendTimes(), l.clock)
+	if l.pacing != nil {
+		l.pacing.admit(p)
+	}
+	return p
+}
+
+// sendTimes is how many send times a publisher remembers.
+func (l *launch) sendTimes() int {
+	if l.pacing != nil {
+		return l.pacing.ringSize
+	}
+	return SendTimes(l.spec)
 }
 
 func (l *launch) addInbox() {
@@ -74,14 +91,14 @@ func (l *launch) addInbox() {
 
 func (l *launch) addMember(pub *publisher, sub *inbox) {
 	n := len(l.members)
-	m := &member{launch: l, pub: pub, sub: sub, shard: l.shards[n%len(l.shards)]}
+	m := &member{links: l.links, errs: &l.run.errs, clock: l.clock, pub: pub, sub: sub, shard: l.shards[n%len(l.shards)]}
 	if sub != nil {
 		// The lock of its shard guards an inbox, whichever member is at it.
 		m.shard = sub.shard
 		sub.members.Add(1)
 	}
 	if pub != nil {
-		pub.shard, pub.properties = m.shard, l.ofPublish(n)
+		pub.shard, pub.properties = m.shard, l.connector.ofPublish(n)
 	}
 	l.members = append(l.members, m)
 }
@@ -90,7 +107,7 @@ func (l *launch) addMember(pub *publisher, sub *inbox) {
 func (l *launch) topics() []string {
 	names := make([]string, l.spec.Load.Topics)
 	for t := range names {
-		vars := l.vars(l.spec.Load.Speaker(t))
+		vars := l.connector.vars(l.spec.Load.Speaker(t))
 		vars.I, vars.R = t+l.spec.Clients.StartNumber, l.topicRun()
 		names[t] = scenarios.Expand(l.spec.Clients.Topic, vars)
 	}
@@ -100,7 +117,7 @@ func (l *launch) topics() []string {
 // topicRun is the run id in topics. Where every iteration gets fresh
 // connections it gets a topic of its own as well, of the same length.
 func (l *launch) topicRun() string {
-	id := l.run.x.cfg.RunID
+	id := l.connector.runID
 	if !l.spec.Load.FreshIterations {
 		return id
 	}
@@ -109,24 +126,6 @@ func (l *launch) topicRun() string {
 		return serial
 	}
 	return id[:len(id)-len(serial)] + serial
-}
-
-// vars are the values of the variables of the i-th client, from 0.
-func (l *launch) vars(i int) scenarios.Vars {
-	v := scenarios.Vars{I: i + l.spec.Clients.StartNumber, R: l.run.x.cfg.RunID}
-	v.U = scenarios.Expand(l.spec.Clients.Username, v)
-	v.C = scenarios.Expand(l.spec.Clients.ClientID, v)
-	v.U = scenarios.Expand(l.spec.Clients.Username, v) // it may hold the client id
-	if l.credentials != nil {
-		c := &l.credentials[i]
-		if c.HasUser {
-			v.U = c.User
-		}
-		if c.ID != "" {
-			v.C = c.ID
-		}
-	}
-	return v
 }
 
 // planFlows makes a flow of every publisher and topic, and the receipts of
@@ -138,7 +137,7 @@ func (l *launch) planFlows(topics []string) error {
 		return fmt.Errorf("%d publishers to %d topics are %d streams, and messages can tell %d apart: ask for fewer",
 			load.Publishers, len(topics), n, maxStreams)
 	}
-	tag := newTag(l.run.x.cfg.RunID, l.run.x.serial)
+	tag := newTag(l.connector.runID, l.run.x.serial)
 	for t, topic := range topics {
 		first := t / max(load.TopicsPerPublisher, 1) * load.Publishers
 		for _, p := range l.publishers[first : first+load.Publishers] {
@@ -166,7 +165,7 @@ func (l *launch) planFlows(topics []string) error {
 	}
 	heard := func(f *flow) bool { return len(f.receipts) > 0 }
 	if len(l.inboxes) > 0 && len(l.flows) > 0 && !slices.ContainsFunc(l.flows, heard) {
-		l.run.warn(result.CodeFilterMatchesNothing, fmt.Sprintf("the filter %s matches none of the topics, such as %s: no delivery is expected", l.spec.Load.Filter, topics[0]),
+		l.run.warnings.add(result.CodeFilterMatchesNothing, fmt.Sprintf("the filter %s matches none of the topics, such as %s: no delivery is expected", l.spec.Load.Filter, topics[0]),
 			"choose a --filter that covers --topic")
 	}
 	for _, p := range l.publishers {
@@ -182,7 +181,7 @@ func (l *launch) wills() map[string]bool {
 	}
 	keys := make(map[string]bool)
 	for i := range l.members {
-		w := willOf(l.spec.Clients.Will, l.vars(i), l.spec.Protocol)
+		w := willOf(l.spec.Clients.Will, l.connector.vars(i), l.spec.Protocol)
 		keys[willKey(w.Topic, w.Payload)] = true
 	}
 	return keys
@@ -200,7 +199,7 @@ func (l *launch) subscribeInbox(in *inbox, i int, topics []string, matches map[s
 	filters := topics[first : first+load.TopicsPerSubscriber]
 	flows := l.flows[first*load.Publishers : (first+load.TopicsPerSubscriber)*load.Publishers]
 	if load.Filter != "" {
-		filter := scenarios.Expand(load.Filter, l.vars(in.client))
+		filter := scenarios.Expand(load.Filter, l.connector.vars(in.client))
 		if _, ok := matches[filter]; !ok {
 			matches[filter] = l.matching(filter)
 		}
@@ -236,10 +235,10 @@ func (l *launch) receive(in *inbox, flows []*flow) {
 	}
 	for _, f := range flows {
 		// As many numbers are remembered as send times.
-		r := &receipt{flow: f, in: in, index: int32(len(f.receipts)), ledger: newLedger(max(l.spec.Load.Inflight, l.ringSize()/4/int(f.stride)))}
+		r := &receipt{flow: f, in: in, index: int32(len(f.receipts)), ledger: newLedger(max(l.spec.Load.Inflight, l.sendTimes()/4/int(f.stride)))}
 		r.ledger.unordered = in.members.Load() > 1
 		r.content = l.run.payload
-		if l.open == nil {
+		if l.pacing == nil {
 			r.ring = f.pub.sentAt
 		}
 		f.receipts = append(f.receipts, r)
@@ -248,24 +247,6 @@ func (l *launch) receive(in *inbox, flows []*flow) {
 			in.topics[string(f.topic)] = append(in.topics[string(f.topic)], r)
 		}
 	}
-}
-
-// absent takes the member out that did not connect.
-func (m *member) absent() {
-	if m.pub != nil {
-		m.pub.dead.Store(true)
-	}
-	if m.sub != nil && m.deaf.CompareAndSwap(false, true) {
-		m.sub.lose()
-	}
-}
-
-// bereft reports whether what the member carries has lost its other end.
-func (m *member) bereft() bool {
-	if m.pub != nil && m.pub.dead.Load() {
-		return true
-	}
-	return m.sub != nil && slices.ContainsFunc(m.sub.receipts, func(r *receipt) bool { return r != nil && r.flow.pub.dead.Load() })
 }
 
 // prune takes the receivers that did not connect out of what is expected. A
@@ -306,27 +287,16 @@ func (l *launch) alive() []*publisher {
 	return out
 }
 
-// bereave ends the publishers of a closed loop that nobody hears any more; an
-// open loop publishes to the end.
-func (l *launch) bereave(in *inbox) {
-	for _, r := range in.receipts {
-		if r == nil {
-			continue
-		}
-		p := r.flow.pub
-		if p.open == nil && p.unheard() {
-			p.dead.Store(true)
-		}
-		p.pump()
-	}
-}
-
-// unheard reports whether all who must get the publisher's messages are gone.
-func (p *publisher) unheard() bool {
-	for _, f := range p.flows {
-		if slices.ContainsFunc(f.receipts, func(r *receipt) bool { return !r.dead() }) {
-			return false
+// planPromises makes the promises of everybody's messages.
+func (l *launch) planPromises() (err error) {
+	for _, p := range l.publishers {
+		if p.promise, err = newPromise(l.spec, p.properties, true); err != nil {
+			return err
 		}
 	}
-	return true
+	anybody, err := newPromise(l.spec, packet.Properties{}, false)
+	for _, in := range l.inboxes {
+		in.promise = anybody
+	}
+	return err
 }

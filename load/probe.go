@@ -15,35 +15,34 @@ import (
 // with the connection.
 type Probe struct {
 	*dial.Dialer
-	Config mqtt.Config // but for Handler
-	launch *launch
+	Config    mqtt.Config // but for Handler
+	connector *connector
 }
 
 // NewProbe returns a probe of target i of case c. open replaces the network; nil
 // is that of this process.
 func NewProbe(c *scenarios.Case, open dial.Func, i int, runID string) *Probe {
 	r := dial.NewRoutes(c, open)
-	l := newLaunch(&caseRun{spec: c, routes: r, x: &Executor{cfg: Config{RunID: runID}}})
-	p := &Probe{Dialer: r.Dialer(i), launch: l}
+	p := &Probe{Dialer: r.Dialer(i), connector: &connector{spec: c, runID: runID, keys: new(mqtt.SCRAMKeys)}}
 	if path := c.Clients.Credentials; path != "" && p.Err() == nil {
 		p.Fail(p.assume(path))
 	}
-	p.Config = l.clientConfig(0, nil, p.Dialer)
+	p.Config = p.connector.clientConfig(0, nil, p.Dialer)
 	p.Config.Handler, p.Config.CleanStart, p.Config.Properties.SessionExpiry = nil, true, nil
 	return p
 }
 
 // assume makes the probe the client of the first row of a credentials file.
 func (p *Probe) assume(path string) (err error) {
-	if p.launch.credentials, err = dial.ReadCredentials(path, 1); err != nil {
+	if p.connector.credentials, err = dial.ReadCredentials(path, 1); err != nil {
 		return err
 	}
-	return p.Assume(&p.launch.credentials[0])
+	return p.Assume(&p.connector.credentials[0])
 }
 
 // Bound bounds ctx by the connect timeout of the case.
 func (p *Probe) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return dial.Bound(ctx, p.launch.spec)
+	return dial.Bound(ctx, p.connector.spec)
 }
 
 // Connect sends CONNECT on nc, which Dial has opened, and waits for CONNACK. As
@@ -68,7 +67,7 @@ func (p *Probe) Connect(ctx context.Context, nc net.Conn, h mqtt.Handler) (clien
 
 // Topic returns the first topic of a case.
 func (p *Probe) Topic(c *scenarios.Case) string {
-	return scenarios.Expand(c.Clients.Topic, p.launch.vars(0))
+	return scenarios.Expand(c.Clients.Topic, p.connector.vars(0))
 }
 
 // Message returns the largest message of a case, to its topic.
@@ -82,7 +81,7 @@ func (p *Probe) Message(c *scenarios.Case) (*packet.Publish, error) {
 		m.PacketID = 1
 	}
 	if c.Protocol == packet.V5 {
-		properties := c.Clients.OfPublish(p.launch.vars(0))
+		properties := c.Clients.OfPublish(p.connector.vars(0))
 		if err := m.SetProperties(&properties); err != nil {
 			return nil, err
 		}

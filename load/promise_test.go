@@ -7,7 +7,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// planned is a session of one case that is not connected.
+// planned is a launch of one case that is not connected.
 func planned(t *testing.T, c *scenarios.Case) *launch {
 	t.Helper()
 	l := newLaunch(newCaseRun(New(Config{RunID: "r"}), 0, c))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 )
 
 // promise is what a receiver must find in the messages of one publisher, or of
@@ -17,14 +18,14 @@ type promise struct {
 	checkRetain, retain bool
 }
 
-// promise is made for a publisher whose messages have the properties p, with
+// newPromise is for a publisher whose messages have the properties p, with
 // the subscriptions' own; nil where there is nothing to check. Of who publishes
 // elsewhere, known is false, only those are known.
-func (l *launch) promise(p packet.Properties, known bool) (*promise, error) {
-	if l.spec.Protocol != packet.V5 {
+func newPromise(spec *scenarios.Case, p packet.Properties, known bool) (*promise, error) {
+	if spec.Protocol != packet.V5 {
 		return nil, nil
 	}
-	asked := &l.spec.Clients.Properties
+	asked := &spec.Clients.Properties
 	if id := asked.SubscriptionIdentifier; id > 0 {
 		p.SubscriptionIDs = []uint32{uint32(id)}
 	}
@@ -36,34 +37,12 @@ func (l *launch) promise(p packet.Properties, known bool) (*promise, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &promise{owed: owed, checkRetain: checkRetain, retain: l.spec.Clients.Retain}, nil
-}
-
-// planPromises makes the promises of everybody's messages.
-func (l *launch) planPromises() (err error) {
-	for _, p := range l.publishers {
-		if p.promise, err = l.promise(p.properties, true); err != nil {
-			return err
-		}
-	}
-	anybody, err := l.promise(packet.Properties{}, false)
-	for _, in := range l.inboxes {
-		in.promise = anybody
-	}
-	return err
+	return &promise{owed: owed, checkRetain: checkRetain, retain: spec.Clients.Retain}, nil
 }
 
 // mayRetain reports whether messages keep their RETAIN flag, so that it does not
 // tell those that the broker has kept from earlier.
 func (p *promise) mayRetain() bool { return p != nil && p.checkRetain && p.retain }
-
-// ofPublish are the properties of the i-th client's messages.
-func (l *launch) ofPublish(i int) packet.Properties {
-	if l.spec.Protocol != packet.V5 {
-		return packet.Properties{}
-	}
-	return l.spec.Clients.OfPublish(l.vars(i))
-}
 
 // breach is one way in which messages come otherwise than they must: the
 // property with this identifier, 0 being the RETAIN flag, is not there or has
@@ -136,16 +115,14 @@ func example(m *packet.Publish, id int, p *promise) string {
 		packet.FormatProperty(m.RawProperties, id), p.owed.Format(id))
 }
 
-// tellBreaches gives what receivers have found to the case, once.
-func (l *launch) tellBreaches() {
-	for _, in := range l.inboxes {
-		in.shard.mu.Lock()
-		for b, c := range in.breaches {
-			l.run.errs.add(result.Error{Kind: result.ErrorProperty, Reason: b.String(), Count: c.n, Example: c.example})
-		}
-		in.breaches = nil
-		in.shard.mu.Unlock()
+// report adds what the receiver has found to errs, once.
+func (in *inbox) report(errs *errorSet) {
+	in.shard.mu.Lock()
+	defer in.shard.mu.Unlock()
+	for b, c := range in.breaches {
+		errs.add(result.Error{Kind: result.ErrorProperty, Reason: b.String(), Count: c.n, Example: c.example})
 	}
+	in.breaches = nil
 }
 
 // propertyWarning tells of a broker that does not pass on what it must.
@@ -165,45 +142,18 @@ func propertyWarning(errs []result.Error) (w result.Warning) {
 	}
 }
 
-// warnUnheeded says what a case of an earlier version goes without.
-func (c *caseRun) warnUnheeded() {
-	if keys := c.spec.Unheeded(); keys != nil {
-		c.warn(result.CodeMQTT5Only, fmt.Sprintf("MQTT %s has no %s: the row goes without", c.spec.Protocol, strings.Join(keys, ", ")),
-			"the rows of protocol 5 have it")
-	}
-}
-
-// takeAliases notes how many aliases the broker allows a publisher. Session.mu
-// is held.
-func (l *launch) takeAliases(k *packet.Connack) {
-	asked := l.spec.Clients.Properties.TopicAlias
-	if asked == 0 || l.spec.Protocol != packet.V5 || l.spec.Load.PublisherClients() == 0 {
-		return
-	}
-	// [MQTT-3.2.2-18] absent is 0.
-	granted := 0
-	if m := k.Properties.TopicAliasMaximum; m != nil {
-		granted = min(asked, int(*m))
-	}
-	l.run.aliases = &result.Aliases{Asked: asked, Granted: granted}
-	if want := min(asked, l.spec.Load.TopicsPerPublisher); granted < want {
-		l.run.warn(result.CodeTopicAlias, fmt.Sprintf("the broker allows a publisher %d topic aliases, and %d of its topics were to have one: the others go in full", granted, want),
-			"the broker's Topic Alias Maximum sets the limit")
-	}
-}
-
-// options are the Subscription Options that the case asks for. [MQTT5 3.8.3.1]
-func (l *launch) options(filter string) packet.Subscription {
-	sub := packet.Subscription{Filter: filter, QoS: l.spec.QoS}
-	if p := &l.spec.Clients.Properties; l.spec.Protocol == packet.V5 {
+// subscription has the Subscription Options that the case asks for. [MQTT5 3.8.3.1]
+func subscription(spec *scenarios.Case, filter string) packet.Subscription {
+	sub := packet.Subscription{Filter: filter, QoS: spec.QoS}
+	if p := &spec.Clients.Properties; spec.Protocol == packet.V5 {
 		sub.NoLocal, sub.RetainAsPublished, sub.RetainHandling = p.NoLocal, p.RetainAsPublished, byte(p.RetainHandling)
 	}
 	return sub
 }
 
-// ofSubscribe are the properties of SUBSCRIBE.
-func (l *launch) ofSubscribe() (p packet.Properties) {
-	if id := l.spec.Clients.Properties.SubscriptionIdentifier; id > 0 && l.spec.Protocol == packet.V5 {
+// subscribeProperties are the properties of SUBSCRIBE.
+func subscribeProperties(spec *scenarios.Case) (p packet.Properties) {
+	if id := spec.Clients.Properties.SubscriptionIdentifier; id > 0 && spec.Protocol == packet.V5 {
 		p.SubscriptionIDs = []uint32{uint32(id)}
 	}
 	return p

@@ -2,6 +2,7 @@ package load
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,28 +28,28 @@ type publisher struct {
 	shard    *shard
 	client   *mqtt.Client
 	fillFn   func(p []byte)
-	heard    bool      // somebody must get its messages
-	apart    bool      // its receivers are away while it publishes: acknowledgements are its window
-	returns  bool      // its connection is made again when it is lost
-	chunk    uint64    // messages per look at the clock
-	open     *openLoop // nil in a closed loop
-	pacer    *pacer    // of an open loop
-	measured uint64    // first message that counts in an open loop, 0 in a closed one
+	heard    bool    // somebody must get its messages
+	apart    bool    // its receivers are away while it publishes: acknowledgements are its window
+	returns  bool    // its connection is made again when it is lost
+	chunk    uint64  // messages per look at the clock
+	pacing   *pacing // nil in a closed loop
+	pacer    *pacer  // of an open loop
+	measured uint64  // first message that counts in an open loop, 0 in a closed one
 	// properties are those of its messages, promise what their receivers must find.
 	properties packet.Properties
 	promise    *promise
 
 	// By the goroutine that pumps. Messages are numbered over all flows.
-	state atomic.Int32 // pumpIdle, pumpBusy, pumpAgain
-	it    *iteration   // nil between iterations
-	turn  *flow        // whose messages fill stamps
-	wall  int64        // time of day of what is sent, ns since 1970
-	first uint64       // the iteration's first message
-	seq   uint64       // next to send
-	limit uint64       // the iteration sends up to here
-	until int64        // or, when not 0, stops at this time
-	ended int          // flows, from the first, of which everything has been received
-	held  held
+	state    atomic.Int32 // pumpIdle, pumpBusy, pumpAgain
+	running  *countdown   // of the iteration's publishers, nil between iterations
+	turn     *flow        // whose messages fill stamps
+	wall     int64        // time of day of what is sent, ns since 1970
+	first    uint64       // the iteration's first message
+	seq      uint64       // next to send
+	limit    uint64       // the iteration sends up to here
+	until    int64        // or, when not 0, stops at this time
+	complete int          // flows, from the first, of which everything has been received
+	held     held
 
 	// sentAt is a ring of send times by number. The subscriber reads what the
 	// publisher wrote before the message went out; in a closed loop a slot is
@@ -75,17 +76,36 @@ const (
 	pumpAgain
 )
 
-func newPublisher(l *launch, number int) *publisher {
+// newPublisher makes the publisher of a case with that number. It remembers so
+// many send times.
+func newPublisher(spec *scenarios.Case, number int, payload []byte, sendTimes int, clock func() int64) *publisher {
+	window := uint64(spec.Load.Inflight)
 	p := &publisher{
-		number: number, payload: l.run.payload, stamped: l.spec.Stamped(), clock: l.run.x.clock,
-		asked: uint64(l.spec.Load.Inflight), window: uint64(l.spec.Load.Inflight), qos: l.spec.QoS, chunk: maxChunk, returns: l.spec.Target.Reconnect,
+		number: number, payload: payload, stamped: spec.Stamped(), clock: clock,
+		asked: window, window: window, qos: spec.QoS, chunk: maxChunk, returns: spec.Target.Reconnect,
 	}
-	p.sentAt = make([]int64, l.ringSize())
+	p.sentAt = make([]int64, sendTimes)
 	p.fillFn = p.fill
-	if l.open != nil {
-		l.open.admit(p)
-	}
 	return p
+}
+
+// countdown waits for the publishers of an iteration.
+type countdown struct {
+	left atomic.Int64  // that have not ended
+	done chan struct{} // closed when none is left
+}
+
+func newCountdown(n int) *countdown {
+	c := &countdown{done: make(chan struct{})}
+	c.left.Store(int64(n))
+	return c
+}
+
+// end counts a publisher that has ended.
+func (c *countdown) end() {
+	if c.left.Add(-1) == 0 {
+		close(c.done)
+	}
 }
 
 // fill stamps one copy of the template in the out buffer.
@@ -133,11 +153,11 @@ func (p *publisher) hold() {
 func (p *publisher) release() { p.state.Store(pumpIdle) }
 
 func (p *publisher) step() {
-	if p.it == nil {
+	if p.running == nil {
 		return
 	}
 	for n := p.allowed(); n > 0 && p.send(n); n = p.allowed() {
-		if p.heard && p.open == nil && !p.apart {
+		if p.heard && p.pacing == nil && !p.apart {
 			break // what sets the window free pumps again
 		}
 	}
@@ -154,7 +174,7 @@ func (p *publisher) allowed() int {
 		return 0 // what is due stays due
 	}
 	limit := p.limit
-	if p.open != nil {
+	if p.pacing != nil {
 		limit = min(limit, p.pacer.dueOf(p))
 		if p.seq < p.measured {
 			limit = min(limit, p.measured) // what warms up goes apart from what counts
@@ -164,7 +184,7 @@ func (p *publisher) allowed() int {
 		return 0
 	}
 	n := min(limit-p.seq, p.chunk)
-	if p.open != nil {
+	if p.pacing != nil {
 		// The client itself holds QoS 1 and 2 to the window.
 		return int(n)
 	}
@@ -216,8 +236,8 @@ func (p *publisher) send(n int) bool {
 	if sent > 0 && !p.heard && p.qos == 0 {
 		p.lastAt.Store(now) // nothing else will come of it
 	}
-	if p.open != nil {
-		p.open.recordLag(p, from, now)
+	if p.pacing != nil {
+		p.pacing.recordLag(p, from, now)
 		p.noteHeld(now, sent < n)
 	}
 	if err == nil {
@@ -273,9 +293,9 @@ func (p *publisher) checkEnd() {
 	n := int64(p.seq - p.first)
 	settled := p.allReceived() && (p.qos == 0 || p.answered() >= n)
 	if settled || p.dead.Load() {
-		it := p.it
-		p.it = nil
-		it.publisherEnded()
+		running := p.running
+		p.running = nil
+		running.end()
 	}
 }
 
@@ -286,8 +306,8 @@ func (p *publisher) answered() int64 {
 }
 
 func (p *publisher) allReceived() bool {
-	for ; p.ended < len(p.flows); p.ended++ {
-		if !p.flows[p.ended].allReceived() {
+	for ; p.complete < len(p.flows); p.complete++ {
+		if !p.flows[p.complete].allReceived() {
 			return false
 		}
 	}
@@ -296,19 +316,19 @@ func (p *publisher) allReceived() bool {
 
 // begin readies the publisher for an iteration of so many messages, or until a
 // time. The first pump starts it.
-func (p *publisher) begin(it *iteration, messages int64, until int64) {
+func (p *publisher) begin(running *countdown, start, messages, until int64) {
 	p.hold()
 	p.acked.Store(0)
 	p.nacked.Store(0)
 	p.warmAcked.Store(0)
 	p.dropped.Store(0)
-	p.lastAt.Store(it.start)
-	p.began.Store(it.start)
+	p.lastAt.Store(start)
+	p.began.Store(start)
 	p.ending.Store(false)
 	for _, f := range p.flows {
 		f.begin()
 	}
-	p.it, p.first, p.ended, p.until, p.limit = it, p.seq, 0, until, p.seq+uint64(messages)
+	p.running, p.first, p.complete, p.until, p.limit = running, p.seq, 0, until, p.seq+uint64(messages)
 	p.release()
 }
 
@@ -316,8 +336,8 @@ func (p *publisher) begin(it *iteration, messages int64, until int64) {
 // there was something left that could not be sent.
 func (p *publisher) giveUp() (stalled bool) {
 	p.hold()
-	stalled = p.it != nil && p.seq < p.limit
-	p.it, p.limit = nil, p.seq
+	stalled = p.running != nil && p.seq < p.limit
+	p.running, p.limit = nil, p.seq
 	p.release()
 	return stalled
 }
@@ -335,6 +355,14 @@ func (p *publisher) account(d *result.Delivery, it *result.Iteration, measured b
 		untimed += f.account(d, it, measured)
 	}
 	return untimed
+}
+
+// ahead is how many messages may be on their way that sent does not count yet.
+func (p *publisher) ahead() uint64 {
+	if p.pacing != nil {
+		return p.chunk
+	}
+	return p.asked
 }
 
 // completed is how many requests of the iteration are: messages that every
@@ -359,14 +387,6 @@ const (
 	sharedRing    = 1 << 16
 )
 
-// ringSize is how many send times a publisher remembers.
-func (l *launch) ringSize() int {
-	if l.open != nil {
-		return l.open.ringSize
-	}
-	return SendTimes(l.spec)
-}
-
 // SendTimes is how many send times each publisher of a case remembers in a
 // closed loop, of 8 bytes each: of twice the window, so that a delivery within
 // it finds its own. All of the window may be of one topic, and as many messages
@@ -383,4 +403,14 @@ func SendTimes(c *scenarios.Case) int {
 		ring *= 2
 	}
 	return ring
+}
+
+// unheard reports whether all who must get the publisher's messages are gone.
+func (p *publisher) unheard() bool {
+	for _, f := range p.flows {
+		if slices.ContainsFunc(f.receipts, func(r *receipt) bool { return !r.dead() }) {
+			return false
+		}
+	}
+	return true
 }

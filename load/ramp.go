@@ -2,11 +2,8 @@ package load
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
-
-	"github.com/mqttload/mqttload/mqtt"
 )
 
 // ramp calls do for 0 to n-1, each once, from goroutines that take one after
@@ -46,48 +43,14 @@ func ramp(ctx context.Context, n, parallel int, rate float64, do func(i int)) {
 	}
 }
 
-// connect makes one client's connection. A broker that is busy, or limits the
-// rate, is asked again for as long as ctx allows. A session of an earlier run is
-// ended. (Not by a clean start at once: Mosquitto 2.0.11 does not write down
-// sessions that began with one.)
-func (l *launch) connect(ctx context.Context, m *member, cfg mqtt.Config) (client *mqtt.Client, err error) {
-	attempt := func() (err error) {
-		if m.returns() {
-			client, err = l.link(ctx, m, cfg)
-		} else if client, err = mqtt.Connect(ctx, cfg); err == nil {
-			m.client.Store(client)
-		}
-		return err
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
 	}
-	once := func() error {
-		err := attempt()
-		if errors.Is(err, mqtt.ErrSessionPresent) {
-			cfg.CleanStart = true
-			err = attempt()
-		}
-		return m.dialer.Fault(err)
-	}
-	err = insist(ctx, func() error { return m.dialer.Follow(once) }, func(err error) {
-		e := ErrorOf(err)
-		e.Reason += ": tried again"
-		l.run.errs.add(e)
-	})
-	return client, err
-}
-
-// insist calls connect until it succeeds, fails for good, or ctx ends: a
-// refusal that may pass is told to refused and met with a back-off. Its error
-// is the last refusal where that is what time has run out on.
-func insist(ctx context.Context, connect func() error, refused func(error)) error {
-	var wait mqtt.Backoff
-	for {
-		err := connect()
-		if !mqtt.IsTemporary(err) {
-			return err
-		}
-		refused(err)
-		if sleep(ctx, wait.Next()); ctx.Err() != nil {
-			return err
-		}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }

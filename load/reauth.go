@@ -10,46 +10,24 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// authenticate has cfg prove its password where it would have sent it. The user
-// name stays in CONNECT: brokers know a client by it before the exchange is
-// over. What has been derived from a password once is kept over the run.
-func (l *launch) authenticate(cfg *mqtt.Config, m *member, d *dial.Dialer) {
-	if l.spec.Clients.AuthMethod == "" {
-		return
-	}
-	var scram *mqtt.SCRAM
-	if m != nil {
-		scram = m.scram
-	}
-	if scram == nil {
-		var err error
-		if scram, err = mqtt.NewSCRAM(cfg.Username, string(cfg.Password)); err != nil {
-			d.Fail(err)
-			return
-		}
-		scram.Keys = &l.run.x.keys
-	}
-	if m != nil {
-		m.scram = scram
-	}
-	cfg.Auth, cfg.HasPassword, cfg.Password = scram, false, nil
-}
-
 // reauth has every client authenticate again once in an interval, spread evenly
 // over it: one goroutine for all of them, and no timer for each.
 type reauth struct {
-	launch     *launch
+	members    []*member
+	connector  *connector
+	links      *links
 	start      time.Time
 	stop, done chan struct{}
 }
 
-// startReauth begins with it, if that is asked for.
-func (l *launch) startReauth() {
-	if l.spec.Clients.ReauthInterval == 0 || len(l.members) == 0 {
-		return
+// newReauth begins with it, if that is asked for.
+func newReauth(members []*member, cn *connector, links *links) *reauth {
+	if cn.spec.Clients.ReauthInterval == 0 || len(members) == 0 {
+		return nil
 	}
-	l.reauth = &reauth{launch: l, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
-	go l.reauth.run()
+	r := &reauth{members: members, connector: cn, links: links, start: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	go r.run()
+	return r
 }
 
 // end begins no more of it.
@@ -69,7 +47,7 @@ func (r *reauth) run() {
 		timer.Reset(time.Until(r.due(k)))
 		select {
 		case <-timer.C:
-			r.again(r.launch.members[k%len(r.launch.members)])
+			r.again(r.members[k%len(r.members)])
 		case <-r.stop:
 			return
 		}
@@ -79,7 +57,7 @@ func (r *reauth) run() {
 // due is when the k-th authentication is: a function of k, whatever the ones
 // before it have taken.
 func (r *reauth) due(k int) time.Time {
-	n, every := len(r.launch.members), r.launch.spec.Clients.ReauthInterval
+	n, every := len(r.members), r.connector.spec.Clients.ReauthInterval
 	part := time.Duration(float64(every) * float64(k%n+1) / float64(n))
 	return r.start.Add(time.Duration(k/n)*every + part)
 }
@@ -90,8 +68,8 @@ func (r *reauth) again(m *member) {
 	if c == nil || c.Err() != nil || m.leaving.Load() {
 		return
 	}
-	r.launch.again.Go(func() {
-		ctx, cancel := context.WithTimeoutCause(context.Background(), dial.Timeout(r.launch.spec), errReauthTimeout)
+	r.links.again.Go(func() {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), dial.Timeout(r.connector.spec), errReauthTimeout)
 		defer cancel()
 		start := time.Now()
 		err := c.Reauthenticate(ctx)
@@ -104,14 +82,12 @@ func (r *reauth) again(m *member) {
 func (r *reauth) authenticated(took time.Duration, err error) {
 	switch {
 	case err == nil:
-		r.launch.mu.Lock()
-		defer r.launch.mu.Unlock()
-		r.launch.run.legs.reauth.record(int64(took), 1)
-	case r.launch.closing.Load(), errors.Is(err, mqtt.ErrClosed):
+		r.connector.connections.authenticated(took)
+	case r.links.closing.Load(), errors.Is(err, mqtt.ErrClosed):
 	case errors.Is(err, mqtt.ErrAuthenticating):
-		r.launch.run.errs.add(result.Error{Kind: result.ErrorReauth, Reason: "left out: the one before was under way when it was due", Count: 1})
+		r.connector.errs.add(result.Error{Kind: result.ErrorReauth, Reason: "left out: the one before was under way when it was due", Count: 1})
 	default:
-		r.launch.run.errs.add(result.Error{Kind: result.ErrorReauth, Reason: mqtt.EndOf(err), Count: 1, Example: err.Error()})
+		r.connector.errs.add(result.Error{Kind: result.ErrorReauth, Reason: mqtt.EndOf(err), Count: 1, Example: err.Error()})
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mqttload/mqttload/internal/dial"
@@ -15,8 +17,10 @@ import (
 const outageLimit = time.Minute
 
 // outages is what has become of lost connections that were to be made again.
-// Session.mu guards it.
 type outages struct {
+	mu          sync.Mutex
+	lost        int64 // connections
+	reconnects  int64 // those that came back
 	first, last int64 // when one was lost first, and when one came back last, on the clock
 	resent      int64
 	unkept      int64 // subscribers that came back to a broker without their session
@@ -24,13 +28,13 @@ type outages struct {
 }
 
 // warning tells of the connections that came back; its code is "" where none did.
-func (o *outages) warning(clients *result.Clients, start int64) (w result.Warning) {
-	if clients.Reconnects == 0 {
+func (o *outages) warning(start int64) (w result.Warning) {
+	if o.reconnects == 0 {
 		return w
 	}
 	w.Code = result.CodeReconnected
 	w.Message = fmt.Sprintf("connections were lost %s times, first at %.1f s; %s came back, the last at %.1f s, after at most %s; %s messages went again",
-		result.FormatInt(clients.Lost), time.Duration(o.first-start).Seconds(), result.FormatInt(clients.Reconnects),
+		result.FormatInt(o.lost), time.Duration(o.first-start).Seconds(), result.FormatInt(o.reconnects),
 		time.Duration(o.last-start).Seconds(), result.FormatNS(float64(o.took.hist.Max())), result.FormatInt(o.resent))
 	w.Hint = "the errors say what they were lost by; the outages are in the latencies and on the timeline"
 	return w
@@ -53,95 +57,68 @@ func (o *outages) forgotten() (w result.Warning) {
 	}
 }
 
-// returns reports whether the member's connection is made again when it is lost:
-// not of one that comes and goes.
-func (m *member) returns() bool {
-	load := &m.launch.spec.Load
-	return m.launch.spec.Target.Reconnect && (m.sub == nil || !load.Shape.Cycles && load.Shape.Queues == 0)
+// lose counts a connection that was lost at now.
+func (o *outages) lose(now int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lost++
+	if o.first == 0 {
+		o.first = now
+	}
 }
 
-// resume makes cfg go on with the member's session. In MQTT 5, where this is
-// for, one that an earlier run has left is of messages and packet ids that this
-// one knows nothing of [MQTT-3.2.2-4], and ended; before MQTT 5 it would not be
-// kept. Who only listens has none of either, and takes what is queued for it.
-func (m *member) resume(cfg *mqtt.Config) {
-	switch {
-	case m.kept != nil:
-	case m.launch.spec.Load.Shape.Listens:
-		m.kept = mqtt.AdoptSession()
-	default:
-		m.kept = mqtt.NewSession()
+// restore counts a connection that came back at now; unkept is one whose session
+// the broker was asked to keep, and has not.
+func (o *outages) restore(now int64, down time.Duration, unkept bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reconnects++
+	o.last = now
+	o.took.record(int64(down), 1)
+	if unkept {
+		o.unkept++
 	}
-	cfg.Session = m.kept
 }
 
-// link makes a connection that is made again whenever it is lost.
-func (l *launch) link(ctx context.Context, m *member, cfg mqtt.Config) (*mqtt.Client, error) {
-	if cfg.Session == nil {
-		cfg.Session = mqtt.NewSession()
-	}
-	link, err := mqtt.Open(ctx, mqtt.LinkConfig{
-		Config: cfg, Reconnect: true, ConnectTimeout: dial.Timeout(l.spec), GiveUp: outageLimit,
-		Refer: m.dialer.ByReference(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	m.link = link
-	return link.Client(), nil
+// resend counts messages that were sent again.
+func (o *outages) resend(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.resent += int64(n)
+}
+
+// links is what the members of a launch share about connections that are lost
+// and made again.
+type links struct {
+	connector  *connector
+	outages    *outages
+	closedLoop bool           // what is outstanding holds windows
+	closing    atomic.Bool    // connections end because this side wants them to
+	away       atomic.Int64   // members whose connection is being made again
+	again      sync.WaitGroup // members that subscribe or authenticate again
 }
 
 // Up takes a new connection into use.
 func (m *member) Up(c *mqtt.Client) {
-	first := m.launch.replace(m, c)
+	first := m.replace(c)
+	m.links.outages.resend(c.Resumed().Resent)
 	p := m.pub
 	if p == nil {
 		return
 	}
 	p.hold()
 	p.drop(c.Resumed().Dropped)
-	err := m.launch.prepare(m, c)
+	err := m.links.connector.prepare(m, c)
 	p.release()
 	switch {
 	case err != nil && first:
 		m.unprepared = err
 	case err != nil:
 		// The broker allows less than it did before.
-		m.launch.run.errs.add(ErrorOf(err))
+		m.errs.add(ErrorOf(err))
 		p.dead.Store(true)
 		p.pump()
 	}
-}
-
-// replace makes c the member's connection and reports whether it is the first.
-func (l *launch) replace(m *member, c *mqtt.Client) (first bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	old := m.client.Swap(c)
-	if old != nil {
-		addIO(&m.io, old)
-	}
-	l.run.outages.resent += int64(c.Resumed().Resent)
-	return old == nil
-}
-
-func addIO(sum *result.IO, c *mqtt.Client) {
-	s := c.Stats()
-	sum.Reads += s.Reads
-	sum.Writes += s.Writes
-	sum.BytesRead += s.BytesIn
-	sum.BytesWritten += s.BytesOut
-}
-
-// ioOf is what all of the member's connections have read and written.
-func (l *launch) ioOf(m *member) result.IO {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	sum := m.io
-	if c := m.client.Load(); c != nil {
-		addIO(&sum, c)
-	}
-	return sum
 }
 
 // drop counts messages that have ended without an acknowledgement, by when they
@@ -158,51 +135,55 @@ func (p *publisher) drop(stamps []int64) {
 // Down notes that the connection was lost and will be made again. What is due
 // stays due.
 func (m *member) Down(err error) {
-	if m.launch.closing.Load() {
+	if m.links.closing.Load() {
 		return
 	}
 	if m.pub != nil {
 		m.pub.away.Store(true)
 	}
-	m.launch.lost(m, err)
+	m.lost(err)
 	if !m.down {
 		m.down = true
-		m.launch.away.Add(1)
+		m.links.away.Add(1)
 	}
 }
 
-// lost counts a connection that ended by itself. One that was given up counts
-// as lost already.
-func (l *launch) lost(m *member, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.run.errs.add(lossOf(err, l.spec.Protocol))
-	if m.down {
+// Closed ends the work of a connection that was lost for good.
+func (m *member) Closed(err error) {
+	if m.links.closing.Load() || m.leaving.Load() {
 		return
 	}
-	l.run.clients.Lost++
-	if l.run.outages.first == 0 {
-		l.run.outages.first = l.run.x.clock()
+	m.lost(err)
+	if m.pub != nil {
+		m.pub.dead.Store(true)
+		m.pub.pump()
+	}
+	m.stopReceiving()
+	if m.down {
+		m.links.away.Add(-1)
+	}
+}
+
+// lost counts a connection that ended by itself. One that is not made again any
+// more counts as lost already.
+func (m *member) lost(err error) {
+	m.errs.add(lossOf(err, m.links.connector.spec.Protocol))
+	if !m.down {
+		m.links.outages.lose(m.clock())
 	}
 }
 
 // Reconnected lets the member go on where it was.
 func (m *member) Reconnected(r mqtt.Reconnect) {
-	l := m.launch
-	l.learn(r.Client, m.dialer)
-	l.mu.Lock()
-	l.run.clients.Reconnects++
-	l.run.outages.last = l.run.x.clock()
-	l.run.outages.took.record(int64(r.Down), 1)
-	if m.sub != nil && !r.Resumed.Present && l.spec.Clients.Persistent(l.spec.Protocol) {
-		l.run.outages.unkept++
-	}
-	l.mu.Unlock()
+	cn := m.links.connector
+	cn.learn(r.Client, m.dialer)
+	persistent := cn.spec.Clients.Persistent(cn.spec.Protocol)
+	m.links.outages.restore(m.clock(), r.Down, m.sub != nil && !r.Resumed.Present && persistent)
 	m.down = false
-	l.away.Add(-1)
+	m.links.away.Add(-1)
 	if m.sub != nil && (!r.Resumed.Present || m.unsubscribed.Load()) {
 		m.unsubscribed.Store(true)
-		l.again.Go(func() { m.subscribeAgain(r) })
+		m.links.again.Go(func() { m.subscribeAgain(r) })
 		return
 	}
 	m.goOn(r)
@@ -212,10 +193,10 @@ func (m *member) Reconnected(r mqtt.Reconnect) {
 // gets nothing any more; whatever else goes wrong ends the connection, and the
 // next one is for another attempt.
 func (m *member) subscribeAgain(r mqtt.Reconnect) {
-	l := m.launch
-	ctx, cancel := dial.Bound(context.Background(), l.spec)
+	cn := m.links.connector
+	ctx, cancel := dial.Bound(context.Background(), cn.spec)
 	defer cancel()
-	err := l.subscribe(ctx, m, r.Client)
+	err := cn.subscribe(ctx, m, r.Client)
 	var refused *mqtt.SubscribeError
 	var limit *mqtt.LimitError
 	switch {
@@ -223,8 +204,8 @@ func (m *member) subscribeAgain(r mqtt.Reconnect) {
 		m.unsubscribed.Store(false)
 		m.goOn(r)
 	case errors.As(err, &refused), errors.As(err, &limit):
-		l.run.errs.add(ErrorOf(err))
-		m.deafen()
+		m.errs.add(ErrorOf(err))
+		m.stopReceiving()
 	default:
 		r.Client.Abort()
 	}
@@ -233,8 +214,8 @@ func (m *member) subscribeAgain(r mqtt.Reconnect) {
 // goOn sends what has become due. What the broker does not promise to deliver
 // after an outage must not hold a window: it may be lost.
 func (m *member) goOn(r mqtt.Reconnect) {
-	if m.launch.open == nil && (m.launch.spec.QoS == 0 || !r.Resumed.Present) {
-		m.forgive()
+	if m.links.closedLoop && (m.links.connector.spec.QoS == 0 || !r.Resumed.Present) {
+		m.releaseWindow()
 	}
 	if m.pub != nil {
 		m.pub.away.Store(false)
@@ -242,12 +223,12 @@ func (m *member) goOn(r mqtt.Reconnect) {
 	}
 }
 
-// forgive takes what is outstanding to and from the member out of the windows.
-func (m *member) forgive() {
+// releaseWindow takes what is outstanding to and from the member out of the windows.
+func (m *member) releaseWindow() {
 	if m.pub != nil {
 		for _, f := range m.pub.flows {
 			for _, r := range f.receipts {
-				r.forgive()
+				r.releaseWindow()
 			}
 		}
 	}
@@ -256,13 +237,13 @@ func (m *member) forgive() {
 	}
 	for _, r := range m.sub.receipts {
 		if r != nil {
-			r.forgive()
+			r.releaseWindow()
 			r.flow.pub.pump()
 		}
 	}
 }
 
-func (r *receipt) forgive() {
+func (r *receipt) releaseWindow() {
 	r.in.shard.mu.Lock()
 	defer r.in.shard.mu.Unlock()
 	if r.dead() {
@@ -270,15 +251,9 @@ func (r *receipt) forgive() {
 	}
 	sent := r.flow.sentOf(r.flow.pub.sent.Load())
 	if l := &r.ledger; l.unordered {
-		r.forgiven = sent - r.flow.first - uint64(l.delivered+l.warm.delivered)
+		r.released = sent - r.flow.first - uint64(l.delivered+l.warm.delivered)
 	}
 	r.high.Store(max(r.high.Load(), sent))
-}
-
-// awaited reports whether a closed loop stands still because connections are
-// being made again.
-func (it *iteration) awaited(ctx context.Context, now int64) bool {
-	return it.launch.open == nil && it.launch.away.Load() > 0 && ctx.Err() == nil && !it.launch.run.expired(now)
 }
 
 // stands reports whether the member has a connection, or may yet get one again.
@@ -288,11 +263,4 @@ func (m *member) stands() bool {
 	}
 	c := m.client.Load()
 	return c != nil && c.Err() == nil
-}
-
-// deafen ends a member as a receiver. It may be called again.
-func (m *member) deafen() {
-	if m.sub != nil && m.deaf.CompareAndSwap(false, true) && m.sub.lose() {
-		m.launch.bereave(m.sub)
-	}
 }

@@ -110,13 +110,8 @@ func (s *shard) flush() {
 	s.lag.flush()
 }
 
-// legs are all latencies of a case.
-type legs struct {
-	e2e, service, lag, ack, pubrec leg
-	dns, connect                   leg
-	handshake, resumed             leg
-	connack, suback, reauth        leg
-}
+// legs are the latencies of messages.
+type legs struct{ e2e, service, lag, ack, pubrec leg }
 
 // drain moves what the shards hold into l.
 func (l *legs) drain(shards []*shard) {
@@ -154,7 +149,5 @@ func (l *legs) any() bool {
 func (l *legs) latency() result.Latency {
 	return result.Latency{
 		EndToEnd: l.e2e.result(), Service: l.service.result(), SendLag: l.lag.result(), Ack: l.ack.result(), Pubrec: l.pubrec.result(),
-		DNS: l.dns.result(), Connect: l.connect.result(), TLSHandshake: l.handshake.result(), TLSResumed: l.resumed.result(),
-		Connack: l.connack.result(), Subscribe: l.suback.result(), Reauth: l.reauth.result(),
 	}
 }

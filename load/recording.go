@@ -7,7 +7,6 @@ import (
 	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
-	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -53,7 +52,6 @@ func RecordingCost(o Recording, messages int) (ns float64, err error) {
 // packets between them.
 type driver struct {
 	Recording
-	launch   *launch
 	pub      *publisher
 	sub      *member
 	now      int64 // of an open loop, which goes by its own time
@@ -80,17 +78,16 @@ func newDriver(o Recording) (*driver, error) {
 		clock := x.clock
 		x.clock = func() int64 { clock(); return d.now } // a look at the clock is part of the cost
 	}
-	d.launch = newLaunch(newCaseRun(x, 0, c))
-	if err := d.launch.plan(); err != nil {
+	l := newLaunch(newCaseRun(x, 0, c))
+	if err := l.plan(); err != nil {
 		return nil, err
 	}
-	it := &iteration{launch: d.launch, stage: result.StageActual}
-	d.sub, d.pub = d.launch.members[0], d.launch.publishers[0]
-	it.begin(d.launch.publishers)
-	d.pub.begin(it, endless, 0)
-	d.pub.it = nil // whoever pumps it finds nothing to send
-	if d.pub.open != nil {
-		d.pub.open.start = it.start
+	d.sub, d.pub = l.members[0], l.publishers[0]
+	start := x.clock()
+	d.pub.begin(newCountdown(1), start, endless, 0)
+	d.pub.running = nil // whoever pumps it finds nothing to send
+	if d.pub.pacing != nil {
+		d.pub.pacing.start = start
 	}
 	return d, d.encode()
 }
@@ -111,8 +108,8 @@ func (d *driver) encode() error {
 }
 
 func (d *driver) stop() {
-	if d.pub.open != nil {
-		d.pub.open.stopWaiters()
+	if d.pub.pacing != nil {
+		d.pub.pacing.stopWaiters()
 	}
 }
 
@@ -148,8 +145,8 @@ func (d *driver) send() {
 		}
 	}
 	p.sent.Store(p.seq)
-	if p.open != nil {
-		p.open.recordLag(p, from, now)
+	if p.pacing != nil {
+		p.pacing.recordLag(p, from, now)
 	}
 }
 

@@ -50,12 +50,7 @@ func TestRecording(t *testing.T) {
 
 // TestNobodyWatches: what nobody asked to be told costs nothing.
 func TestNobodyWatches(t *testing.T) {
-	d, err := newDriver(Recording{Payload: 10, Batch: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.stop()
-	c := d.launch.run
+	c := newCaseRun(New(Config{RunID: "r"}), 0, askingCase())
 	ctx := context.Background()
 	if n := testing.AllocsPerRun(100, func() {
 		_ = c.enter(ctx, Publishing, 2)

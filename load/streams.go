@@ -8,7 +8,7 @@ import (
 
 // closeAccounts takes what the session's receipts have come to into the case,
 // and gives the account of every stream to who asked for it.
-func (l *launch) closeAccounts(number int) {
+func (l *launch) closeAccounts() {
 	var rows []result.StreamAccount
 	for _, f := range l.flows {
 		for _, r := range f.receipts {
@@ -18,7 +18,7 @@ func (l *launch) closeAccounts(number int) {
 			}
 			l.noteClients(f, r)
 			if l.run.x.cfg.Observer.Ledger != nil && r.total.sent > 0 {
-				rows = append(rows, l.streamAccount(number, f, r))
+				rows = append(rows, l.streamAccount(f, r))
 			}
 		}
 	}
@@ -27,10 +27,10 @@ func (l *launch) closeAccounts(number int) {
 	}
 }
 
-func (l *launch) streamAccount(number int, f *flow, r *receipt) result.StreamAccount {
+func (l *launch) streamAccount(f *flow, r *receipt) result.StreamAccount {
 	t := &r.total
 	a := result.StreamAccount{
-		Launch: number, Stream: int(f.number), Topic: string(f.topic),
+		Launch: l.number, Stream: int(f.number), Topic: string(f.topic),
 		Publisher: f.pub.client.ClientID(), Subscriber: l.clientID(r.in.client),
 		Sent: t.sent, Delivered: t.delivered, Lost: t.sent - t.delivered, Duplicated: t.duplicated, Redelivered: t.flagged,
 		Reordered: t.reordered, Corrupted: t.corrupted, Late: t.late, FirstLost: -1, LastLost: -1,
@@ -50,7 +50,7 @@ func (l *launch) clientID(n int) string {
 	if c := l.members[n].client.Load(); c != nil {
 		return c.ClientID()
 	}
-	return l.vars(n).C
+	return l.connector.vars(n).C
 }
 
 // losses says more of the deliveries that were lost; nil where none was, and

@@ -19,10 +19,10 @@ type period struct {
 	legs           legs
 }
 
-// timelineStart begins an iteration, with a period where none is open.
-func (it *iteration) timelineStart() {
+// beginTimeline begins an iteration, with a period where none is open.
+func (it *iteration) beginTimeline() {
 	it.seen = totals{}
-	if p := &it.launch.run.period; !p.begun && it.stage == result.StageActual {
+	if p := &it.run.period; !p.begun && it.measured() {
 		p.begun, p.start = true, it.start
 	}
 }
@@ -30,10 +30,10 @@ func (it *iteration) timelineStart() {
 // advance puts on the timeline what has come about until now, of which all are
 // the iteration's totals, and takes the latencies from the shards.
 func (it *iteration) advance(now int64, all totals) {
-	if it.stage != result.StageActual {
+	if !it.measured() {
 		return
 	}
-	p := &it.launch.run.period
+	p := &it.run.period
 	if !p.begun {
 		p.begun, p.start = true, now
 	}
@@ -43,7 +43,7 @@ func (it *iteration) advance(now int64, all totals) {
 	p.received += d.received
 	p.legs.drain(it.launch.shards)
 	if now-p.start >= int64(tickPeriod) {
-		it.launch.run.endPeriod(now)
+		it.run.endPeriod(now)
 	}
 }
 

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,138 +10,148 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// churn is clients that come and go: each takes turns, of connecting,
-// subscribing and disconnecting. Turn n is the n-mod-clients-th client's.
+// churn is clients that come and go in cycles of connecting, subscribing and
+// disconnecting. Cycle n is the n-mod-clients-th client's.
 type churn struct {
+	paced   bool // cycles go by a schedule
 	launch  *launch
-	clients []int     // numbers of the members that take turns
-	sched   *schedule // nil in a closed loop
-	start   int64     // of the schedule, on the clock
-	warm    uint64    // turns that are due within the warm-up
-	due     atomic.Uint64
-	wake    []chan struct{} // by client: something is due
-	stop    chan struct{}   // begin no more
+	clients []int // numbers of the members that come and go
+
+	// Of a schedule.
+	schedule *schedule
+	start    int64           // on the clock
+	warm     uint64          // cycles that are due within the warm-up
+	due      atomic.Uint64   // cycles that are due
+	wake     []chan struct{} // by client: something is due
+	stop     chan struct{}   // begin no more
 
 	begun, done atomic.Int64
-	counted     atomic.Int64 // turns begun that are not of the warm-up
+	counted     atomic.Int64 // cycles begun that are not of the warm-up
+	base        totals       // when the iteration began
 }
 
-// comeAndGo runs a launch of clients that come and go. One turn is taken before
-// the clock starts: where that fails there is nothing to measure.
-func (c *caseRun) comeAndGo(ctx context.Context, number int) error {
-	l, err := openLaunch(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer l.end(number)
-	ch := &churn{launch: l, stop: make(chan struct{})}
-	l.churn = ch
+func (c *churn) byClock() bool { return c.paced }
+
+// open runs one cycle before the clock starts: where that fails there is nothing
+// to measure.
+func (c *churn) open(ctx context.Context, l *launch) (err error) {
+	c.launch, c.stop = l, make(chan struct{})
 	for i, m := range l.members {
 		if m.sub != nil {
-			ch.clients = append(ch.clients, i)
-			ch.wake = append(ch.wake, make(chan struct{}, 1))
+			c.clients = append(c.clients, i)
+			c.wake = append(c.wake, make(chan struct{}, 1))
 		}
 	}
-	if err := l.turn(ctx, ch.clients[0]); err != nil {
+	if err := c.connect(ctx, c.clients[0]); err != nil || !c.paced {
 		return err
 	}
-	if len(c.spec.Load.Stages) > 0 {
-		return ch.open(ctx, &iteration{launch: l, number: number})
+	load := &l.spec.Load
+	if c.schedule, err = newSchedule(load.Stages, load.Arrival, load.Seed); err != nil {
+		return err
 	}
-	return c.repeat(ctx, func(it *iteration) error {
-		it.launch, it.number = l, number
-		return ch.iterate(ctx, it)
-	})
+	if w := int64(warmTime(load)); w > 0 {
+		c.warm = c.schedule.due(w - 1)
+	}
+	return nil
 }
 
-// turn connects, subscribes and disconnects one client.
-func (l *launch) turn(ctx context.Context, i int) error {
-	m := l.members[i]
+func (c *churn) totals(it *iteration) totals { return c.all(it).minus(c.base) }
+
+// all is what has come about since the launch began.
+func (c *churn) all(it *iteration) totals {
+	t := it.messages()
+	t.sent += c.begun.Load()
+	t.requests += c.done.Load()
+	return t
+}
+
+func (c *churn) iterate(ctx context.Context, it *iteration) error {
+	if c.paced {
+		return c.keepRate(ctx, it)
+	}
+	return c.repeat(ctx, it)
+}
+
+// connect connects, subscribes and disconnects one client.
+func (c *churn) connect(ctx context.Context, i int) error {
+	m := c.launch.members[i]
 	m.leaving.Store(false)
-	err := l.join(ctx, i, m)
-	l.part(m)
+	err := c.launch.connector.join(ctx, i, m)
+	m.disconnect()
 	return err
 }
 
-// part disconnects a member that will be back, if it is connected.
-func (l *launch) part(m *member) {
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	m.leaving.Store(true)
-	m.leave(ctx)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c := m.client.Swap(nil); c != nil {
-		addIO(&m.io, c)
-	}
-}
-
-// take takes a turn of the k-th client that was due at intended, and counts it.
-func (c *churn) take(ctx context.Context, k int, intended int64, measured bool) error {
-	m := c.launch.members[c.clients[k]]
-	start := c.launch.run.x.clock()
+// cycle runs and counts a cycle of the k-th client that was due at intended.
+func (c *churn) cycle(ctx context.Context, k int, intended int64, measured bool) error {
+	l := c.launch
+	start := l.clock()
 	c.begun.Add(1)
 	if measured {
 		c.counted.Add(1)
 	}
-	err := c.launch.turn(ctx, c.clients[k])
-	now := c.launch.run.x.clock()
-	c.launch.mu.Lock()
-	c.clientsOf(err)
-	c.launch.mu.Unlock()
+	err := c.connect(ctx, c.clients[k])
+	now := l.clock()
+	l.run.connections.count(err)
 	if err != nil {
 		if !interrupted(ctx, err) {
-			c.launch.run.errs.add(ErrorOf(err))
+			l.run.errs.add(ErrorOf(err))
 		}
 		return err
 	}
 	c.done.Add(1)
 	if measured {
-		m.shard.mu.Lock()
-		m.shard.e2e.add(now - intended)
-		if c.sched != nil {
-			m.shard.service.add(now - start)
-			m.shard.lag.add(start - intended)
+		s := l.members[c.clients[k]].shard
+		s.mu.Lock()
+		s.e2e.add(now - intended)
+		if c.paced {
+			s.service.add(now - start)
+			s.lag.add(start - intended)
 		}
-		m.shard.mu.Unlock()
+		s.mu.Unlock()
 	}
 	return nil
 }
 
-// clientsOf counts a connection of a turn. The lock is held.
-func (c *churn) clientsOf(err error) {
-	c.launch.run.clients.Planned++
-	if err == nil {
-		c.launch.run.clients.Connected++
+// repeat runs one iteration of a closed loop: every client begins its next cycle
+// when the last is over, until all are done, or the time is over.
+func (c *churn) repeat(ctx context.Context, it *iteration) error {
+	c.base = c.all(it)
+	var failed atomic.Pointer[error]
+	r := it.measure(func(r *result.Iteration) result.Delivery {
+		sums := c.totals(it)
+		sums.put(r)
+		scheduled := max(sums.sent, it.spec.Load.Messages)
+		return result.Delivery{Scheduled: scheduled, Sent: sums.sent, Unsent: scheduled - sums.sent}
+	}, func() (stalled bool) {
+		c.work(ctx, it, &failed)
+		return false
+	})
+	if err := failed.Load(); err != nil && r.Requests == 0 && ctx.Err() == nil {
+		return *err
 	}
+	return nil
 }
 
-// iterate runs one iteration of a closed loop: every client takes its next turn
-// when the last is over, until all are taken, or the time is over.
-func (c *churn) iterate(ctx context.Context, it *iteration) error {
-	new(legs).drain(it.launch.shards)
-	before, base := it.usage(), it.totals(nil)
-	it.begin(nil)
-	it.seen = base
+// work has all clients run cycles as fast as they can.
+func (c *churn) work(ctx context.Context, it *iteration, failed *atomic.Pointer[error]) {
 	var left atomic.Int64
-	left.Store(it.launch.spec.Load.Messages)
+	left.Store(it.spec.Load.Messages)
 	until := it.start + int64(it.leastTime())
-	if it.launch.spec.Load.Messages == 0 {
+	if it.spec.Load.Messages == 0 {
 		left.Store(endless)
 	} else {
-		until = it.launch.run.deadline
+		until = it.run.deadline
 	}
 	var workers sync.WaitGroup
-	var failed atomic.Pointer[error]
 	for k := range c.clients {
 		workers.Go(func() {
 			var wait mqtt.Backoff
 			for left.Add(-1) >= 0 && ctx.Err() == nil {
-				now := it.launch.run.x.clock()
+				now := it.clock()
 				if until != 0 && now >= until {
 					return
 				}
-				if err := c.take(ctx, k, now, it.stage == result.StageActual); err != nil {
+				if err := c.cycle(ctx, k, now, it.measured()); err != nil {
 					failed.Store(&err)
 					sleep(ctx, wait.Next())
 				}
@@ -150,22 +159,6 @@ func (c *churn) iterate(ctx context.Context, it *iteration) error {
 		})
 	}
 	it.watch(&workers)
-	all := it.totals(nil)
-	d := all.minus(base)
-	r := result.Iteration{
-		Launch: it.number, Stage: it.stage, Index: it.index, StartNS: it.start - it.launch.run.start, ElapsedNS: it.launch.run.x.clock() - it.start,
-		Operations: d.requests * int64(it.launch.spec.Load.OperationsPerMessage), Requests: d.requests, Sent: d.sent, Received: d.received, Bytes: d.bytes,
-	}
-	if it.stage == result.StageActual {
-		it.launch.run.used(before, it.usage())
-		it.advance(it.launch.run.x.clock(), all)
-	}
-	scheduled := max(d.sent, it.launch.spec.Load.Messages)
-	it.launch.run.add(r, result.Delivery{Scheduled: scheduled, Sent: d.sent, Unsent: scheduled - d.sent})
-	if err := failed.Load(); err != nil && d.requests == 0 && ctx.Err() == nil {
-		return *err
-	}
-	return nil
 }
 
 // watch waits for the workers, and keeps the timeline meanwhile.
@@ -179,48 +172,41 @@ func (it *iteration) watch(workers *sync.WaitGroup) {
 		case <-over:
 			return
 		case <-tick.C:
-			it.advance(it.launch.run.x.clock(), it.totals(nil))
+			it.advance(it.clock(), it.launch.work.totals(it))
 		}
 	}
 }
 
-// open takes turns by the schedule. A turn waits for its client where that is
-// still at the one before; what has not begun at the end is unsent.
-func (c *churn) open(ctx context.Context, it *iteration) (err error) {
-	if c.sched, err = newSchedule(it.launch.spec.Load.Stages, it.launch.spec.Load.Arrival, it.launch.spec.Load.Seed); err != nil {
-		return err
-	}
-	if w := int64(it.launch.run.warmTime()); w > 0 {
-		c.warm = c.sched.due(w - 1)
-	}
-	new(legs).drain(it.launch.shards)
-	it.begin(nil)
+// keepRate runs cycles by the schedule. A cycle waits for its client where that
+// is still at the one before; what has not begun at the end is unsent.
+func (c *churn) keepRate(ctx context.Context, it *iteration) error {
+	it.begin()
 	c.start = it.start
-	it.launch.run.offered = float64(c.sched.total-c.warm) / (time.Duration(c.sched.duration) - it.launch.run.warmTime()).Seconds()
-	w := windows{it: it, from: it.start}
-	w.ready()
+	it.run.rate.offer(c.schedule, c.warm, it.warmTime())
+	w := newWindows(it)
 	var workers sync.WaitGroup
 	for k := range c.clients {
-		workers.Go(func() { c.work(ctx, k) })
+		workers.Go(func() { c.workWhenDue(ctx, k) })
 	}
-	waiter := it.launch.run.x.cfg.Waiter()
+	waiter := it.run.x.cfg.Waiter()
 	workers.Go(func() { c.pace(waiter.For) })
-	w.run(ctx, time.Duration(c.sched.duration))
-	it.kept(c.counted.Load(), c.sched)
-	scheduled := c.sched.total
+	w.cutAll(ctx, time.Duration(c.schedule.duration))
+	it.kept(c.counted.Load(), c.schedule)
+	scheduled := c.schedule.total
 	if ctx.Err() != nil {
-		scheduled = c.sched.due(it.launch.run.x.clock() - c.start)
+		scheduled = c.schedule.due(it.clock() - c.start)
 	}
 	close(c.stop)
 	waiter.Stop()
 	workers.Wait()
-	return w.finish(ctx, int64(scheduled-min(scheduled, c.warm)))
+	return w.finish(ctx, result.Delivery{Scheduled: int64(scheduled - min(scheduled, c.warm)), Sent: c.counted.Load()})
 }
 
 // pace tells the clients what is due.
 func (c *churn) pace(wait func(time.Duration) bool) {
-	for n := uint64(0); n < c.sched.total; n++ {
-		for left := c.start + c.sched.at(n) - c.launch.run.x.clock(); left > 0; left = c.start + c.sched.at(n) - c.launch.run.x.clock() {
+	clock := c.launch.clock
+	for n := uint64(0); n < c.schedule.total; n++ {
+		for left := c.start + c.schedule.at(n) - clock(); left > 0; left = c.start + c.schedule.at(n) - clock() {
 			if !wait(time.Duration(left)) {
 				return
 			}
@@ -233,9 +219,9 @@ func (c *churn) pace(wait func(time.Duration) bool) {
 	}
 }
 
-// work takes the turns of the k-th client as they become due.
-func (c *churn) work(ctx context.Context, k int) {
-	for n := uint64(k); n < c.sched.total; n += uint64(len(c.clients)) {
+// workWhenDue runs the cycles of the k-th client as they become due.
+func (c *churn) workWhenDue(ctx context.Context, k int) {
+	for n := uint64(k); n < c.schedule.total; n += uint64(len(c.clients)) {
 		for c.due.Load() <= n {
 			select {
 			case <-c.wake[k]:
@@ -247,19 +233,7 @@ func (c *churn) work(ctx context.Context, k int) {
 		case <-c.stop:
 			return
 		default:
-			_ = c.take(ctx, k, c.start+c.sched.at(n), n >= c.warm)
+			_ = c.cycle(ctx, k, c.start+c.schedule.at(n), n >= c.warm)
 		}
 	}
-}
-
-// atStart are the numbers of the members that connect when a session opens:
-// all but those that come and go.
-func (l *launch) atStart() []int {
-	var who []int
-	for i, m := range l.members {
-		if !l.spec.Load.Shape.Cycles || m.sub == nil {
-			who = append(who, i)
-		}
-	}
-	return slices.Clip(who)
 }

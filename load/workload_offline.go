@@ -10,108 +10,83 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// offlineExpiry is how long the sessions of subscribers who go away are to be
-// kept where the scenario does not say.
-const offlineExpiry = time.Hour
+// offline publishes to persistent sessions whose clients are away, and measures
+// from their return to the last delivery.
+type offline struct{}
 
-// queues runs a launch in which messages are published to sessions whose
-// clients are away.
-func (c *caseRun) queues(ctx context.Context, number int) error {
-	l, err := openLaunch(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		l.forget()
-		l.end(number)
-	}()
+func (offline) byClock() bool { return false }
+
+func (offline) open(_ context.Context, l *launch) error {
 	for _, p := range l.publishers {
 		p.apart = true
 	}
-	return c.repeat(ctx, func(it *iteration) error {
-		it.launch, it.number = l, number
-		return it.drainQueues(ctx)
-	})
+	l.atEnd = l.endSessions
+	return nil
 }
 
-// persist makes cfg that of a subscriber whose session is kept. [MQTT5 3.1.2.4]
-func (m *member) persist(cfg *mqtt.Config) {
-	cfg.CleanStart = false
-	if cfg.Version == packet.V5 && cfg.Properties.SessionExpiry == nil {
-		secs := uint32(offlineExpiry / time.Second)
-		cfg.Properties.SessionExpiry = &secs
-	}
-}
+func (offline) totals(it *iteration) totals { return it.messages() }
 
-// drainQueues sends the subscribers away, publishes all messages, and measures
-// from the subscribers' return to the last delivery.
-func (it *iteration) drainQueues(ctx context.Context) error {
-	publishers := it.launch.alive()
-	if len(publishers) == 0 {
+// iterate sends the subscribers away, publishes all messages, and has the
+// subscribers come back.
+func (o offline) iterate(ctx context.Context, it *iteration) error {
+	if it.publishers = it.launch.alive(); len(it.publishers) == 0 {
 		return ErrAllLost
 	}
-	it.launch.each(func(_ int, m *member) { it.launch.conclude(m); it.launch.part(m) })
-	new(legs).drain(it.launch.shards)
-	it.begin(publishers)
-	it.share(publishers)
-	for _, p := range publishers {
-		go p.pump()
-	}
-	it.fill(ctx, publishers)
-	before := it.usage()
-	it.start = it.launch.run.x.clock()
-	for _, p := range publishers {
-		p.since(it.start)
-	}
+	it.launch.eachSubscriber(func(_ int, m *member) { m.flushAcks(int(it.spec.QoS)); m.disconnect() })
 	var err error
 	back := make(chan struct{})
-	go func() { defer close(back); err = it.launch.comeBack(ctx) }()
-	stalled := it.wait(ctx, publishers)
-	r := result.Iteration{
-		Launch: it.number, Stage: it.stage, Index: it.index,
-		StartNS: it.start - it.launch.run.start, ElapsedNS: it.launch.run.x.clock() - it.start, Stalled: stalled,
-	}
-	if last := it.lastProgress(publishers); stalled && last > it.start {
-		r.ElapsedNS = last - it.start
-	}
-	<-back
-	it.account(publishers, &r, before)
+	r := it.measure(func(r *result.Iteration) result.Delivery {
+		<-back
+		return it.account(r)
+	}, func() (stalled bool) {
+		it.share()
+		for _, p := range it.publishers {
+			go p.pump()
+		}
+		o.fill(ctx, it)
+		it.startClock()
+		for _, p := range it.publishers {
+			p.since(it.start)
+		}
+		go func() { defer close(back); err = it.launch.comeBack(ctx) }()
+		return it.wait(ctx)
+	})
 	if err != nil && !interrupted(ctx, err) {
 		return err
 	}
 	return it.verdict(ctx, r)
 }
 
-// conclude waits until the broker has handled the member's acknowledgements, or
-// they might be lost with the connection, and messages come again: it is asked
-// for something that it answers in its turn, once for each step of the QoS.
-func (l *launch) conclude(m *member) {
-	c := m.client.Load()
-	if c == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	for range l.spec.QoS {
-		_, _ = c.Unsubscribe(ctx, []string{"mqttload/nothing"}) // if it fails, what comes again is in the account
-	}
-}
-
 // fill waits until everything is published, or nothing moves any more.
-func (it *iteration) fill(ctx context.Context, publishers []*publisher) {
+func (offline) fill(ctx context.Context, it *iteration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	still := it.launch.patience(it.launch.run.x.clock())
+	drain := it.launch.drain(it.clock())
 	for range tick.C {
 		n := int64(0)
-		for _, p := range publishers {
+		for _, p := range it.publishers {
 			if !p.dead.Load() {
 				n += p.answered()
 			}
 		}
-		if n >= it.launch.spec.Load.Messages || ctx.Err() != nil || len(it.launch.alive()) < len(publishers) || still.over(it.launch.run.x.clock(), n) {
+		if n >= it.spec.Load.Messages || ctx.Err() != nil || len(it.launch.alive()) < len(it.publishers) || drain.over(it.clock(), n) {
 			return
 		}
+	}
+}
+
+// flushAcks waits until the broker has handled the member's acknowledgements:
+// they might be lost with the connection, and messages come again. The broker
+// answers an UNSUBSCRIBE after them, once for each step of the QoS.
+func (m *member) flushAcks(steps int) {
+	c := m.client.Load()
+	if c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), disconnectTimeout)
+	defer cancel()
+	for range steps {
+		_, _ = c.Unsubscribe(ctx, []string{"mqttload/nothing"}) // if it fails, what comes again is in the account
 	}
 }
 
@@ -127,24 +102,27 @@ func (p *publisher) since(at int64) {
 	p.pump()
 }
 
-// each calls do for all subscribers, many at a time, and their numbers.
-func (l *launch) each(do func(i int, m *member)) {
-	var who []int
+// eachSubscriber calls do for all subscribers that receive, many at a time, and
+// their numbers.
+func (l *launch) eachSubscriber(do func(i int, m *member)) {
+	var subscribers []int
 	for i, m := range l.members {
 		if m.sub != nil && !m.deaf.Load() {
-			who = append(who, i)
+			subscribers = append(subscribers, i)
 		}
 	}
-	ramp(context.Background(), len(who), dialParallel, l.spec.Target.ConnectRate, func(k int) { do(who[k], l.members[who[k]]) })
+	ramp(context.Background(), len(subscribers), dialParallel, l.spec.Target.ConnectRate, func(k int) {
+		do(subscribers[k], l.members[subscribers[k]])
+	})
 }
 
-// comeBack connects the subscribers again. What has no session any more is
-// subscribed anew, and has lost its queue.
+// comeBack connects the subscribers again. Those that have no session any more
+// subscribe anew, and have lost their queue.
 func (l *launch) comeBack(ctx context.Context) error {
 	errs := make([]error, len(l.members))
-	l.each(func(i int, m *member) {
+	l.eachSubscriber(func(i int, m *member) {
 		if errs[i] = l.rejoin(ctx, i, m); errs[i] != nil {
-			m.deafen()
+			m.stopReceiving()
 		}
 	})
 	var first error
@@ -157,20 +135,20 @@ func (l *launch) comeBack(ctx context.Context) error {
 		}
 		l.run.errs.add(ErrorOf(err))
 	}
-	if l.unheardOf() {
+	if !l.receives() {
 		return first
 	}
 	return nil
 }
 
-// unheardOf reports whether nobody is left who receives.
-func (l *launch) unheardOf() bool {
+// receives reports whether any subscriber is left.
+func (l *launch) receives() bool {
 	for _, m := range l.members {
 		if m.sub != nil && !m.deaf.Load() {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // rejoin connects a subscriber whose session is kept.
@@ -178,27 +156,27 @@ func (l *launch) rejoin(ctx context.Context, i int, m *member) error {
 	ctx, cancel := dial.Bound(ctx, l.spec)
 	defer cancel()
 	m.leaving.Store(false)
-	client, err := l.connect(ctx, m, l.clientConfig(i, m, m.dialer))
+	client, err := l.connector.connect(ctx, m, l.connector.clientConfig(i, m, m.dialer))
 	if err != nil {
 		return err
 	}
-	l.learn(client, m.dialer)
+	l.connector.learn(client, m.dialer)
 	// The CONNACK of MQTT 3.1 does not tell.
 	if l.spec.Protocol == packet.V31 || client.Connack().SessionPresent {
 		return nil
 	}
-	l.run.warn(result.CodeSessionNotKept, "the broker has not kept a session: what it had queued is lost",
+	l.run.warnings.add(result.CodeSessionNotKept, "the broker has not kept a session: what it had queued is lost",
 		"look at the broker's limits on sessions and on --session-expiry")
-	return l.subscribe(ctx, m, client)
+	return l.connector.subscribe(ctx, m, client)
 }
 
-// forget ends the sessions, so that the broker need not keep them.
-func (l *launch) forget() {
-	l.each(func(i int, m *member) {
-		l.part(m)
-		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+// endSessions ends the subscribers' sessions, so that the broker need not keep them.
+func (l *launch) endSessions() {
+	l.eachSubscriber(func(i int, m *member) {
+		m.disconnect()
+		ctx, cancel := context.WithTimeout(context.Background(), disconnectTimeout)
 		defer cancel()
-		cfg := l.clientConfig(i, m, m.dialer)
+		cfg := l.connector.clientConfig(i, m, m.dialer)
 		cfg.CleanStart, cfg.Session, cfg.Properties.SessionExpiry = true, nil, nil
 		if c, err := mqtt.Connect(ctx, cfg); err == nil {
 			_ = c.Disconnect(ctx, packet.ReasonSuccess)

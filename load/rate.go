@@ -1,0 +1,62 @@
+package load
+
+import (
+	"time"
+
+	"github.com/mqttload/mqttload/result"
+)
+
+// rate is what the schedules of a case asked for over the measured time, and how
+// they were kept. It is zero in a closed loop.
+type rate struct {
+	offered float64 // messages per second that the schedule asks for
+	inTime  int64   // messages that were due in the measured time and were sent before it was over
+	lasted  int64   // the measured time of the schedules, ns
+	held    heldTotal
+}
+
+// offer notes a schedule of which the first warm messages, in the time given,
+// do not count.
+func (r *rate) offer(s *schedule, warm uint64, warmTime time.Duration) {
+	r.offered = float64(s.total-warm) / (time.Duration(s.duration) - warmTime).Seconds()
+}
+
+// kept notes what was sent of what was due in the measured time of a schedule
+// that is over, or is cut short here.
+func (it *iteration) kept(sent int64, s *schedule) {
+	ran := min(it.clock()-it.start, s.duration) - int64(it.warmTime())
+	if ran > 0 {
+		it.run.rate.inTime += sent
+		it.run.rate.lasted += ran
+	}
+}
+
+// result is nil for a closed loop and before anything was measured.
+func (r *rate) result() *result.Offered {
+	if r.offered <= 0 {
+		return nil
+	}
+	o := &result.Offered{MessagesPerSec: r.offered}
+	if r.lasted > 0 {
+		achieved := float64(r.inTime) * 1e9 / float64(r.lasted)
+		o.Achieved = &achieved
+	}
+	return o
+}
+
+// heldTotal is how long publishers could not send what was due, of all the time
+// they were to send in.
+type heldTotal struct{ window, buffer, time int64 }
+
+func (t *heldTotal) add(h held, time int64) {
+	t.window += h.window
+	t.buffer += h.buffer
+	t.time += time
+}
+
+func (h heldTotal) shares() (window, buffer float64) {
+	if h.time == 0 {
+		return 0, 0
+	}
+	return float64(h.window) / float64(h.time), float64(h.buffer) / float64(h.time)
+}

@@ -1,0 +1,35 @@
+package load
+
+import (
+	"context"
+)
+
+// closedLoop publishes as fast as the windows allow: a message goes when one
+// that is in flight has come back.
+type closedLoop struct{}
+
+func (closedLoop) byClock() bool { return false }
+
+func (closedLoop) open(context.Context, *launch) error { return nil }
+
+func (closedLoop) totals(it *iteration) totals { return it.messages() }
+
+// iterate sends, and waits until everything has come back or nothing moves any
+// more.
+func (closedLoop) iterate(ctx context.Context, it *iteration) error {
+	if it.publishers = it.launch.alive(); len(it.publishers) == 0 {
+		return ErrAllLost
+	}
+	r := it.measure(it.account, func() (stalled bool) {
+		it.share()
+		for _, p := range it.publishers {
+			if p.heard {
+				p.pump()
+			} else {
+				go p.pump() // nothing but the end of the iteration may stop it
+			}
+		}
+		return it.wait(ctx)
+	})
+	return it.verdict(ctx, r)
+}
