@@ -152,7 +152,7 @@ func TestOneVerdict(t *testing.T) {
 		r := &result.Report{Schema: result.Schema, Cases: []result.Case{c}}
 		r.Run.Status = result.StatusComplete
 		var junit, html bytes.Buffer
-		if err := errors.Join(report.JUnit(&junit, r), report.HTML(&html, r)); err != nil {
+		if err := errors.Join(report.Write(&junit, "junit", r), report.Write(&html, "html", r)); err != nil {
 			t.Fatal(err)
 		}
 		var faults []string

@@ -13,13 +13,13 @@ import (
 // AuditFormats are the formats of WriteAudit.
 func AuditFormats() []string { return []string{"console", "markdown", "json"} }
 
-// WriteAudit writes what result.Audit found in in, in one of AuditFormats or an
-// alias of it: how many rows pass, and the findings by level and code. Errors are
-// a *FormatError, or w's.
+// WriteAudit writes the findings of result.Audit, by level and code, and the number of
+// rows that pass. format is one of AuditFormats or an alias of one. The error names an
+// unknown format, or is that of w.
 func WriteAudit(w io.Writer, format string, in *result.Input, findings []result.Finding) error {
 	name, err := FormatName(format)
 	if err != nil || !slices.Contains(AuditFormats(), name) {
-		return &FormatError{Name: format, Known: AuditFormats()}
+		return &formatError{Name: format, Known: AuditFormats()}
 	}
 	passed, rows := result.Passed(in, findings)
 	if name == "json" {

@@ -14,7 +14,7 @@ import (
 // writeCalibration writes what calibrate found: the figures with their goals,
 // how far the tool goes here, and the known answers. grid writes a table, list
 // the lines of a section.
-func writeCalibration(r *result.Report, grid func(*Table) error, list func(name string, lines []string)) error {
+func writeCalibration(r *result.Report, grid func(*table) error, list func(name string, lines []string)) error {
 	c := r.Calibration
 	if err := grid(figureTable(c)); err != nil {
 		return err
@@ -32,7 +32,7 @@ func writeCalibration(r *result.Report, grid func(*Table) error, list func(name 
 func consoleCalibration(b *bytes.Buffer, r *result.Report) error {
 	fmt.Fprintf(b, "%s\n\n", calibrationLine(r))
 	return writeCalibration(r,
-		func(t *Table) error { return consoleGrid(b, t) },
+		func(t *table) error { return consoleGrid(b, t) },
 		func(name string, lines []string) { writeHeading(b, name, lines) })
 }
 
@@ -46,7 +46,7 @@ func writeHeading(b *bytes.Buffer, name string, lines []string) {
 func markdownCalibration(b *bytes.Buffer, r *result.Report) error {
 	fmt.Fprintf(b, "%s\n\n", calibrationLine(r))
 	return writeCalibration(r,
-		func(t *Table) error { return markdownGrid(b, t) },
+		func(t *table) error { return markdownGrid(b, t) },
 		func(name string, lines []string) {
 			if len(lines) == 0 {
 				fmt.Fprintf(b, "\n**%s**\n\n", name)
@@ -65,9 +65,9 @@ func calibrationLine(r *result.Report) string {
 	return line
 }
 
-func figureTable(c *result.Calibration) *Table {
-	t := &Table{Rows: len(c.Figures)}
-	columns := []Column{{Name: "What"}, {Name: "At"}, {Name: "Value", Number: true}, {Name: "Ratio", Number: true}, {Name: "Goal"}, {Name: "Verdict"}}
+func figureTable(c *result.Calibration) *table {
+	t := &table{Rows: len(c.Figures)}
+	columns := []column{{Name: "What"}, {Name: "At"}, {Name: "Value", Number: true}, {Name: "Ratio", Number: true}, {Name: "Goal"}, {Name: "Verdict"}}
 	for _, f := range c.Figures {
 		for i, cell := range []string{f.Name, at(f.Params), spread(f.Value, f.Unit), ratio(f), goal(f), verdict(f)} {
 			columns[i].Cells = append(columns[i].Cells, cell)
@@ -103,7 +103,7 @@ func at(params []result.Param) string {
 // spread is "34.91 ns (30.12-41.70)".
 func spread(s *result.Spread, unit string) string {
 	if s == nil {
-		return NA
+		return nA
 	}
 	median := quantity(s.Median, unit)
 	if s.Min == s.Max {
@@ -117,7 +117,7 @@ func ratio(f result.Figure) string {
 		return ""
 	}
 	if f.Ratio == nil {
-		return NA
+		return nA
 	}
 	return fmt.Sprintf("%.2fx %s (%.2f-%.2f)", f.Ratio.Median, f.Against, f.Ratio.Min, f.Ratio.Max)
 }
@@ -186,14 +186,14 @@ func verdictLines(c *result.Calibration) []string {
 
 // ceilingTable has a row per transport, QoS and payload, and a column for each
 // place of the broker.
-func ceilingTable(cases []result.Case) *Table {
+func ceilingTable(cases []result.Case) *table {
 	keys := []string{"transport", "qos", "payload", "protocol"}
-	columns := make([]Column, len(keys), len(keys)+2)
+	columns := make([]column, len(keys), len(keys)+2)
 	for i, k := range keys {
-		columns[i] = Column{Name: k, Number: i > 0}
+		columns[i] = column{Name: k, Number: i > 0}
 	}
 	for _, name := range []string{result.PlaceIn, result.PlaceOwn} {
-		columns = append(columns, Column{Name: name, Number: true})
+		columns = append(columns, column{Name: name, Number: true})
 	}
 	var rows []string
 	for _, c := range cases {
@@ -209,7 +209,7 @@ func ceilingTable(cases []result.Case) *Table {
 		if at < 0 {
 			at, rows = len(rows), append(rows, id)
 			for i := range columns {
-				columns[i].Cells = append(columns[i].Cells, append(row, NA, NA)[i])
+				columns[i].Cells = append(columns[i].Cells, append(row, nA, nA)[i])
 			}
 		}
 		for i := range columns {
@@ -218,7 +218,7 @@ func ceilingTable(cases []result.Case) *Table {
 			}
 		}
 	}
-	return &Table{Rows: len(rows), Columns: columns}
+	return &table{Rows: len(rows), Columns: columns}
 }
 
 func answerLines(answers []result.Answer) (lines []string) {

@@ -40,8 +40,8 @@ func calibrationReport() *result.Report {
 
 func TestCalibration(t *testing.T) {
 	for name, write := range map[string]func(*bytes.Buffer, *result.Report) error{
-		"console":  func(b *bytes.Buffer, r *result.Report) error { return Console(b, r) },
-		"markdown": func(b *bytes.Buffer, r *result.Report) error { return Markdown(b, r) },
+		"console":  func(b *bytes.Buffer, r *result.Report) error { return writeConsole(b, r) },
+		"markdown": func(b *bytes.Buffer, r *result.Report) error { return writeMarkdown(b, r) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b, calibrationReport()); err != nil {
@@ -70,7 +70,7 @@ func TestCalibration(t *testing.T) {
 func TestCeilingSection(t *testing.T) {
 	r := &result.Report{Cases: []result.Case{{ID: "qos=0", Ceiling: &result.Ceiling{MessagesPerSec: 2e6, Share: 0.123}}, {ID: "qos=1"}}}
 	var b bytes.Buffer
-	if err := Console(&b, r); err != nil {
+	if err := writeConsole(&b, r); err != nil {
 		t.Fatal(err)
 	}
 	want := "// * Ceiling *\n  qos=0 -> 12 % of the 2,000,000 msg/s that this tool reaches on this machine\n"

@@ -101,7 +101,7 @@ func runLabels(reports []*result.Report) []string {
 
 // shorten names the cases by the params in which they differ.
 func (ch *charts) shorten(all []result.Case) {
-	t := Table{Rows: len(all)}
+	t := table{Rows: len(all)}
 	t.addParams(all)
 	for i := range ch.Cases {
 		var ps []string

@@ -19,7 +19,7 @@ const maxSummary = 1 << 20
 func StepSummary(r *result.Report) string {
 	head := summaryHead(r)
 	var b bytes.Buffer
-	if err := Markdown(&b, r); err != nil {
+	if err := writeMarkdown(&b, r); err != nil {
 		// A buffer takes everything: the table itself could not be drawn.
 		return head + "\n" + markdownCell(err.Error()) + "\n"
 	}

@@ -40,7 +40,7 @@ func precision(vs []*float64, scale float64) int {
 func format(vs []*float64, scale float64, decimals int, suffix string) []string {
 	cells := make([]string, len(vs))
 	for i, v := range vs {
-		cells[i] = NA
+		cells[i] = nA
 		if v != nil {
 			cells[i] = result.FormatFloat(*v/scale, decimals) + suffix
 		}
@@ -57,11 +57,11 @@ func unitOf(vs []*float64) result.TimeUnit {
 	return result.UnitFor(least)
 }
 
-func timeColumn(name string, vs []*float64, unit result.TimeUnit, decimals int, legend string) Column {
-	return Column{Name: name, Number: true, Cells: format(vs, unit.NS, decimals, " "+unit.Name), Legend: legend, Unit: unit}
+func timeColumn(name string, vs []*float64, unit result.TimeUnit, decimals int, legend string) column {
+	return column{Name: name, Number: true, Cells: format(vs, unit.NS, decimals, " "+unit.Name), Legend: legend, Unit: unit}
 }
 
-func (t *Table) addSummary(cases []result.Case) {
+func (t *table) addSummary(cases []result.Case) {
 	mean := values(cases, func(c *result.Case) *float64 { return c.Summary.MeanNS })
 	unit := unitOf(mean)
 	own := precision(mean, unit.NS)
@@ -77,13 +77,13 @@ func (t *Table) addSummary(cases []result.Case) {
 	add("StdDev", "Standard deviation over iterations", near, func(s *result.Summary) *float64 { return s.StdDevNS })
 	add("Median", "Value separating the higher half of the iterations", as, func(s *result.Summary) *float64 { return s.MedianNS })
 	rps := values(cases, func(c *result.Case) *float64 { return c.Summary.ReqPerSec })
-	t.Columns = append(t.Columns, Column{
+	t.Columns = append(t.Columns, column{
 		Name: "Req/sec", Number: true, Cells: format(rps, 1, 2, ""), Legend: "Requests per second (1 s / Mean)",
 	})
 }
 
 // addThroughput shows messages beside requests where these are not the same.
-func (t *Table) addThroughput(cases []result.Case) {
+func (t *table) addThroughput(cases []result.Case) {
 	differ := false
 	for _, c := range cases {
 		differ = differ || c.OperationsPerMessage > 1
@@ -98,13 +98,13 @@ func (t *Table) addThroughput(cases []result.Case) {
 }
 
 // addOptional adds a column of plain numbers unless it would be empty.
-func (t *Table) addOptional(name, legend string, scale float64, vs []*float64, decimals int) {
+func (t *table) addOptional(name, legend string, scale float64, vs []*float64, decimals int) {
 	if _, found := smallest(vs); found {
-		t.Columns = append(t.Columns, Column{Name: name, Number: true, Cells: format(vs, scale, decimals, ""), Legend: legend})
+		t.Columns = append(t.Columns, column{Name: name, Number: true, Cells: format(vs, scale, decimals, ""), Legend: legend})
 	}
 }
 
-func (t *Table) addLatency(cases []result.Case) {
+func (t *table) addLatency(cases []result.Case) {
 	of := func(get func(*result.Histogram) int64) []*float64 {
 		return values(cases, func(c *result.Case) *float64 {
 			if c.Latency.EndToEnd == nil {
@@ -162,7 +162,7 @@ var counters = []counter{
 	{"Unsent", "Publishes scheduled and not sent", false, func(d result.Delivery) (int64, bool) { return d.Unsent, true }},
 }
 
-func (t *Table) addDelivery(cases []result.Case) {
+func (t *table) addDelivery(cases []result.Case) {
 	nothing := turns(cases) // is delivered
 	for _, k := range counters {
 		cells, shown, legend := make([]string, len(cases)), k.always && !nothing, k.legend
@@ -171,14 +171,14 @@ func (t *Table) addDelivery(cases []result.Case) {
 		}
 		for i, c := range cases {
 			n, exists := k.of(c.Delivery)
-			cells[i] = NA
+			cells[i] = nA
 			if exists {
 				cells[i] = result.FormatInt(n)
 			}
 			shown = shown || n != 0
 		}
 		if shown {
-			t.Columns = append(t.Columns, Column{Name: k.name, Number: true, Cells: cells, Legend: legend})
+			t.Columns = append(t.Columns, column{Name: k.name, Number: true, Cells: cells, Legend: legend})
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (t *Table) addDelivery(cases []result.Case) {
 // addCPU shows the generator's own CPU time per message, or turn: what one costs
 // here, and so how far the generator is from being the limit. An embedded broker
 // runs in the same process, whose CPU time cannot be told apart.
-func (t *Table) addCPU(cases []result.Case, embedded bool) {
+func (t *table) addCPU(cases []result.Case, embedded bool) {
 	who, per, name := "the load generator", "message", "CPU/msg"
 	if embedded {
 		who = "generator and embedded broker"
@@ -220,15 +220,15 @@ func messagesOf(c *result.Case) float64 {
 	return float64(ops) / float64(max(c.OperationsPerMessage, 1))
 }
 
-func (t *Table) addLimit(cases []result.Case) {
+func (t *table) addLimit(cases []result.Case) {
 	cells, shown := make([]string, len(cases)), false
 	for i, c := range cases {
-		cells[i] = NA
+		cells[i] = nA
 		if c.Bottleneck != nil {
 			cells[i], shown = c.Bottleneck.Kind, true
 		}
 	}
 	if shown {
-		t.Columns = append(t.Columns, Column{Name: "Limit", Cells: cells, Legend: "What limited the rate"})
+		t.Columns = append(t.Columns, column{Name: "Limit", Cells: cells, Legend: "What limited the rate"})
 	}
 }

@@ -19,11 +19,11 @@ func ComparisonFormats() []string { return []string{"console", "markdown", "json
 
 // WriteComparison writes c in one of ComparisonFormats, or an alias of it: a
 // table of base, head, ratio with interval, p and verdict, and below it whatever
-// keeps a verdict from being more. Errors are a *FormatError, or w's.
+// keeps a verdict from being more. The error names an unknown format, or is that of w.
 func WriteComparison(w io.Writer, format string, c *result.Comparison) error {
 	name, err := FormatName(format)
 	if err != nil || !slices.Contains(ComparisonFormats(), name) {
-		return &FormatError{Name: format, Known: ComparisonFormats()}
+		return &formatError{Name: format, Known: ComparisonFormats()}
 	}
 	switch name {
 	case "json":
@@ -223,11 +223,11 @@ func comparisonSections(c *result.Comparison) []section {
 
 // shortIDs name the cells by the params in which they differ.
 func shortIDs(c *result.Comparison) []string {
-	var t Table
+	var t table
 	t.addParams(cellCases(c))
 	ids := make([]string, len(c.Cells))
 	for i, x := range c.Cells {
-		ids[i] = result.CaseID(slices.DeleteFunc(slices.Clone(x.Params), func(p result.Param) bool { return t.Column(p.Key) == nil }))
+		ids[i] = result.CaseID(slices.DeleteFunc(slices.Clone(x.Params), func(p result.Param) bool { return t.column(p.Key) == nil }))
 		if ids[i] == "" {
 			ids[i] = x.ID
 		}
@@ -282,7 +282,7 @@ const ratioDecimals = 3
 
 func intervalText(x *result.CellComparison) string {
 	if x.RatioLow == nil || x.RatioHigh == nil {
-		return NA
+		return nA
 	}
 	return "[" + result.FormatFloat(*x.RatioLow, ratioDecimals) + ", " + result.FormatFloat(*x.RatioHigh, ratioDecimals) + "]"
 }
@@ -292,7 +292,7 @@ func pValue(p *float64) string {
 	const least = 1e-6
 	switch {
 	case p == nil:
-		return NA
+		return nA
 	case *p < least:
 		return "<0.000001"
 	}

@@ -128,7 +128,7 @@ func TestPublishedComparison(t *testing.T) {
 	if lines := ComparisonErrorLines(c); lines != nil {
 		t.Errorf("errors %q", lines)
 	}
-	row := comparisonTable(c).Row(7)
+	row := comparisonTable(c).row(7)
 	if got := strings.Join(row, " | "); got != "AtLeastOnce | 8192 | 34.313 μs | 64.682 μs | 1.885 | "+intervalText(&c.Cells[7])+" | 1.000 | inconclusive, unstable" {
 		t.Errorf("row %s", got)
 	}
@@ -199,7 +199,7 @@ func TestPValue(t *testing.T) {
 	for _, c := range []struct {
 		p    *float64
 		want string
-	}{{nil, NA}, {number(1), "1.000"}, {number(0.5), "0.500"}, {number(0.0478), "0.0478"}, {number(0.00478), "0.00478"}, {number(0.0000123), "0.0000123"}, {number(1e-9), "<0.000001"}, {number(0), "<0.000001"}} {
+	}{{nil, nA}, {number(1), "1.000"}, {number(0.5), "0.500"}, {number(0.0478), "0.0478"}, {number(0.00478), "0.00478"}, {number(0.0000123), "0.0000123"}, {number(1e-9), "<0.000001"}, {number(0), "<0.000001"}} {
 		if got := pValue(c.p); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
@@ -207,7 +207,7 @@ func TestPValue(t *testing.T) {
 }
 
 func TestComparisonFormatNames(t *testing.T) {
-	var unknown *FormatError
+	var unknown *formatError
 	if err := WriteComparison(io.Discard, "junit", compared()); !errors.As(err, &unknown) || len(unknown.Known) != 4 {
 		t.Errorf("error %v", err)
 	}

@@ -10,8 +10,8 @@ import (
 
 // comparisonTable is one row per cell. Times are medians over iterations, or
 // means where a file has no others.
-func comparisonTable(c *result.Comparison) *Table {
-	t := &Table{Rows: len(c.Cells)}
+func comparisonTable(c *result.Comparison) *table {
+	t := &table{Rows: len(c.Cells)}
 	if t.Rows == 0 {
 		return t
 	}
@@ -26,14 +26,14 @@ func comparisonTable(c *result.Comparison) *Table {
 	t.addLatencyRatio(c, "P99 ratio", "p99")
 	t.number("p", "Chance of such a difference between equals, adjusted for the number of cells (Holm)",
 		texts(c, func(x *result.CellComparison) string { return pValue(x.PHolm) }))
-	t.Columns = append(t.Columns, Column{Name: "Verdict", Cells: texts(c, verdictText),
+	t.Columns = append(t.Columns, column{Name: "Verdict", Cells: texts(c, verdictText),
 		Legend: fmt.Sprintf("Slower and faster: significant and beyond %.3g%%; same: shown to be within it", 100*c.Threshold)})
 	t.addDeliveryChange(c)
 	return t
 }
 
-func (t *Table) number(name, legend string, cells []string) {
-	t.Columns = append(t.Columns, Column{Name: name, Number: true, Cells: cells, Legend: legend})
+func (t *table) number(name, legend string, cells []string) {
+	t.Columns = append(t.Columns, column{Name: name, Number: true, Cells: cells, Legend: legend})
 }
 
 // cellCases are the cells as cases, which have params and nothing else.
@@ -62,9 +62,9 @@ func texts(c *result.Comparison, of func(*result.CellComparison) string) []strin
 }
 
 // addAcross names the values that are compared inside of one file.
-func (t *Table) addAcross(c *result.Comparison) {
+func (t *table) addAcross(c *result.Comparison) {
 	if c.Across != "" {
-		t.Columns = append(t.Columns, Column{Name: c.Across, Cells: texts(c, func(x *result.CellComparison) string {
+		t.Columns = append(t.Columns, column{Name: c.Across, Cells: texts(c, func(x *result.CellComparison) string {
 			return x.Base.Value + " -> " + x.Head.Value
 		})})
 	}
@@ -72,10 +72,10 @@ func (t *Table) addAcross(c *result.Comparison) {
 
 // addSizes shows how many iterations each side has: in the common line where
 // that is the same in all rows.
-func (t *Table) addSizes(c *result.Comparison) {
+func (t *table) addSizes(c *result.Comparison) {
 	size := func(s result.SideStats) string {
 		if s.N == 0 {
-			return NA
+			return nA
 		}
 		return itoa(s.N)
 	}
@@ -87,7 +87,7 @@ func (t *Table) addSizes(c *result.Comparison) {
 	t.number("N", "Iterations of Base/Head", cells)
 }
 
-func (t *Table) addSides(c *result.Comparison) {
+func (t *table) addSides(c *result.Comparison) {
 	// The ratio is that of medians of samples, and of means where there are none.
 	what, of := "Median", func(s *result.SideStats) *float64 { return s.MedianNS }
 	if slices.ContainsFunc(c.Cells, func(x result.CellComparison) bool { return x.Test == result.MethodWelch }) {
@@ -104,7 +104,7 @@ func (t *Table) addSides(c *result.Comparison) {
 
 // addLatencyRatio adds the ratio of a percentile of end-to-end latency. It has
 // no test: a histogram is one sample of its percentile.
-func (t *Table) addLatencyRatio(c *result.Comparison, name, quantile string) {
+func (t *table) addLatencyRatio(c *result.Comparison, name, quantile string) {
 	vs := ofCells(c, func(x *result.CellComparison) *float64 {
 		for _, d := range x.Latency {
 			if d.Leg == "end_to_end" && d.Quantile == quantile {
@@ -128,7 +128,7 @@ func verdictText(x *result.CellComparison) string {
 }
 
 // addDeliveryChange appears where the delivery account changed somewhere.
-func (t *Table) addDeliveryChange(c *result.Comparison) {
+func (t *table) addDeliveryChange(c *result.Comparison) {
 	shown := false
 	cells := texts(c, func(x *result.CellComparison) string {
 		var parts []string
@@ -139,6 +139,6 @@ func (t *Table) addDeliveryChange(c *result.Comparison) {
 		return strings.Join(parts, ", ")
 	})
 	if shown {
-		t.Columns = append(t.Columns, Column{Name: "Delivery", Cells: cells, Legend: "What changed in the delivery account, base -> head"})
+		t.Columns = append(t.Columns, column{Name: "Delivery", Cells: cells, Legend: "What changed in the delivery account, base -> head"})
 	}
 }

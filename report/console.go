@@ -14,7 +14,7 @@ import (
 // Console writes r as text for a terminal or a log: what was run and where, the
 // table, and below it whatever a reader must know before trusting the numbers.
 // Sections without content are left out. The only errors are w's.
-func Console(w io.Writer, r *result.Report) error {
+func writeConsole(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	writeLines(&b, headerLines(r))
 	if len(r.Cases) == 0 {
@@ -27,7 +27,7 @@ func Console(w io.Writer, r *result.Report) error {
 		}
 		return flush(w, &b)
 	}
-	t := NewTable(r)
+	t := newTable(r)
 	b.WriteString("\n")
 	if common := commonLines(t.Common); len(common) > 0 {
 		writeLines(&b, append(common, ""))
@@ -72,7 +72,7 @@ func writeSection(b *bytes.Buffer, s section) {
 	writeLines(b, s.lines)
 }
 
-func sections(r *result.Report, t *Table) []section {
+func sections(r *result.Report, t *table) []section {
 	return []section{
 		{"Errors", errorLines(r.Cases)},
 		{"Warnings", warningLines(r.Cases)},
@@ -195,7 +195,7 @@ func limitLines(cases []result.Case) []string {
 
 func gateLines(gates []result.GateResult) (lines []string) {
 	for _, g := range gates {
-		verdict, value := "FAILED", NA
+		verdict, value := "FAILED", nA
 		if g.Passed {
 			verdict = "passed"
 		}
@@ -220,7 +220,7 @@ func gateNumber(v float64) string {
 }
 
 // legendLines explains the columns that t has, and its units.
-func legendLines(t *Table) (lines []string) {
+func legendLines(t *table) (lines []string) {
 	var items [][2]string
 	units := map[string]bool{}
 	for _, c := range t.Columns {

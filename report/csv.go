@@ -27,7 +27,7 @@ type csvColumn struct {
 // in nanoseconds, and last what identifies the run. A value that does not exist
 // is an empty cell. Text that a spreadsheet would run as a formula is led by an
 // apostrophe.
-func CSV(w io.Writer, r *result.Report) error {
+func writeCSV(w io.Writer, r *result.Report) error {
 	columns := csvColumns(r)
 	var b bytes.Buffer
 	out := csv.NewWriter(&b)

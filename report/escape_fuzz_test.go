@@ -47,7 +47,7 @@ func FuzzEscapes(f *testing.F) {
 	})
 }
 
-// TestGoBenchReadsBack: what GoBench writes is what result reads.
+// TestGoBenchReadsBack: what writeGoBench writes is what result reads.
 func TestGoBenchReadsBack(t *testing.T) {
 	for _, r := range []*result.Report{matrixReport(), spitefulReport()} {
 		path := t.TempDir() + "/r.bench"

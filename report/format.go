@@ -21,24 +21,24 @@ type writer struct {
 
 // writers are all formats, in the order in which a help text lists them.
 var writers = []writer{
-	{"console", []string{"table", "text"}, []string{".txt"}, Console},
-	{"markdown", []string{"md", "github"}, []string{".md", ".markdown"}, Markdown},
-	{"csv", nil, []string{".csv"}, CSV},
-	{"json", nil, []string{".json", ".json.gz"}, JSON},
-	{"ndjson", []string{"jsonl"}, []string{".ndjson", ".jsonl"}, NDJSON},
-	{"junit", []string{"xml"}, []string{".xml"}, JUnit},
-	{"gobench", []string{"benchfmt", "benchstat"}, []string{".bench"}, GoBench},
-	{"hdrlog", []string{"hlog"}, []string{".hlog"}, HDRLog},
-	{"html", nil, []string{".html", ".htm"}, HTML},
+	{"console", []string{"table", "text"}, []string{".txt"}, writeConsole},
+	{"markdown", []string{"md", "github"}, []string{".md", ".markdown"}, writeMarkdown},
+	{"csv", nil, []string{".csv"}, writeCSV},
+	{"json", nil, []string{".json", ".json.gz"}, writeReportJSON},
+	{"ndjson", []string{"jsonl"}, []string{".ndjson", ".jsonl"}, writeNDJSON},
+	{"junit", []string{"xml"}, []string{".xml"}, writeJUnit},
+	{"gobench", []string{"benchfmt", "benchstat"}, []string{".bench"}, writeGoBench},
+	{"hdrlog", []string{"hlog"}, []string{".hlog"}, writeHDRLog},
+	{"html", nil, []string{".html", ".htm"}, writeHTML},
 }
 
-// FormatError says that no format of those in Known has the name Name.
-type FormatError struct {
+// formatError is the error of an unknown format name.
+type formatError struct {
 	Name  string
 	Known []string
 }
 
-func (e *FormatError) Error() string {
+func (e *formatError) Error() string {
 	return fmt.Sprintf("unknown format %q: use one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
@@ -51,15 +51,15 @@ func Formats() []string {
 	return names
 }
 
-// FormatName returns the name among Formats that name means, itself or an alias
-// such as md, table, jsonl or benchfmt; otherwise a *FormatError.
+// FormatName returns the format called name. name may be an alias, such as md, table,
+// jsonl or benchfmt. The error of an unknown name lists the formats.
 func FormatName(name string) (string, error) {
 	for _, f := range writers {
 		if f.name == name || slices.Contains(f.aliases, name) {
 			return f.name, nil
 		}
 	}
-	return "", &FormatError{Name: name, Known: Formats()}
+	return "", &formatError{Name: name, Known: Formats()}
 }
 
 // Extension returns the usual ending of files of a format, such as ".md" for
@@ -87,8 +87,8 @@ func FormatOf(path string) (name string, ok bool) {
 
 // Write writes r in the format called name, one of Formats or an alias of it.
 // Every format shows the same model; text from outside is escaped for its
-// readers. It returns a *FormatError for an unknown name, an error that names
-// the case where a number cannot be written, or else w's error.
+// readers. The error names an unknown format, or the case of a number that cannot be
+// written, or is that of w.
 func Write(w io.Writer, name string, r *result.Report) error {
 	full, err := FormatName(name)
 	if err != nil {
@@ -98,9 +98,9 @@ func Write(w io.Writer, name string, r *result.Report) error {
 	return writers[i].write(w, r)
 }
 
-// JSON writes r as result.Encode does, with characters that do not print, such
+// writeReportJSON writes r as result.Encode does, with characters that do not print, such
 // as bidirectional controls, as \uXXXX: the same values, safe on a terminal.
-func JSON(w io.Writer, r *result.Report) error {
+func writeReportJSON(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	if err := result.Encode(&b, r); err != nil {
 		return err

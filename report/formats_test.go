@@ -54,7 +54,7 @@ var encoded = regexp.MustCompile(`HISTF[A-Za-z0-9+/=]+`)
 
 func TestFormatGoldens(t *testing.T) {
 	for ext, write := range map[string]func(io.Writer, *result.Report) error{
-		"csv": CSV, "ndjson": NDJSON, "xml": JUnit, "bench": GoBench,
+		"csv": writeCSV, "ndjson": writeNDJSON, "xml": writeJUnit, "bench": writeGoBench,
 		// Compressed bytes may change with the compressor: TestHDRLogRoundTrip reads them.
 		"hlog": func(w io.Writer, r *result.Report) error {
 			_, err := io.WriteString(w, encoded.ReplaceAllString(render(t, "hdrlog", r), "HISTF"))
@@ -100,7 +100,7 @@ func TestFormatNames(t *testing.T) {
 			t.Errorf("%s is %q, %v; want %s", alias, got, err, want)
 		}
 	}
-	var unknown *FormatError
+	var unknown *formatError
 	if err := Write(io.Discard, "pdf", blank()); !errors.As(err, &unknown) || unknown.Name != "pdf" || !strings.Contains(err.Error(), "hdrlog") {
 		t.Errorf("error %v", err)
 	}

@@ -20,7 +20,7 @@ var benchUnits = []struct{ unit, better string }{
 // commentRunes is the longest value of a comment.
 const commentRunes = 1000
 
-// GoBench writes r in the Go benchmark format (golang.org/design/14313): one
+// writeGoBench writes r in the Go benchmark format (golang.org/design/14313): one
 // line per counted iteration, "BenchmarkMqttload/qos=1/payload=8192 N ns/op
 // req/s", so that a reader sees n samples. Percentiles come from a histogram
 // over all iterations of a case; they and "lost" stand once, on its first line:
@@ -29,7 +29,7 @@ const commentRunes = 1000
 // Only goos, goarch, pkg and cpu are configuration lines, as those of go test.
 // benchstat makes tables apart for every difference in configuration, so what
 // differs from run to run is in comments.
-func GoBench(w io.Writer, r *result.Report) error {
+func writeGoBench(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	benchHead(&b, r)
 	for i := range r.Cases {

@@ -24,7 +24,7 @@ func width(s string) int {
 
 // consoleGrid writes t between bars, with dashes under the header, as
 // BenchmarkDotNet's console does.
-func consoleGrid(w io.Writer, t *Table) error {
+func consoleGrid(w io.Writer, t *table) error {
 	return grid(w, t, text.Plain, renderer.NewBlueprint(tw.Rendition{
 		Symbols:  tw.NewSymbols(tw.StyleMarkdown),
 		Borders:  tw.Border{Left: tw.On, Right: tw.On, Top: tw.Off, Bottom: tw.Off},
@@ -33,11 +33,11 @@ func consoleGrid(w io.Writer, t *Table) error {
 }
 
 // markdownGrid writes t as a GitHub table.
-func markdownGrid(w io.Writer, t *Table) error {
+func markdownGrid(w io.Writer, t *table) error {
 	return grid(w, t, markdownCell, renderer.NewMarkdown())
 }
 
-func grid(w io.Writer, t *Table, escape func(string) string, r tw.Renderer) error {
+func grid(w io.Writer, t *table, escape func(string) string, r tw.Renderer) error {
 	narrow()
 	align := make(tw.Alignment, len(t.Columns))
 	for i, c := range t.Columns {
@@ -50,9 +50,9 @@ func grid(w io.Writer, t *Table, escape func(string) string, r tw.Renderer) erro
 		tablewriter.WithHeaderAutoFormat(tw.Off), tablewriter.WithRowAutoFormat(tw.Off),
 		tablewriter.WithHeaderAutoWrap(tw.WrapNone), tablewriter.WithRowAutoWrap(tw.WrapNone),
 		tablewriter.WithAlignment(align))
-	table.Header(escaped(t.Header(), escape))
+	table.Header(escaped(t.header(), escape))
 	for i := range t.Rows {
-		if err := table.Append(escaped(t.Row(i), escape)); err != nil {
+		if err := table.Append(escaped(t.row(i), escape)); err != nil {
 			return fmt.Errorf("render table: %w", err)
 		}
 	}

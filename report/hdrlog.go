@@ -18,7 +18,7 @@ import (
 // run in whole seconds, since some readers know no fractions; every case counts
 // from its own start. It returns an error that names the case and leg whose
 // histogram is damaged.
-func HDRLog(w io.Writer, r *result.Report) error {
+func writeHDRLog(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	start := max(r.Run.Started.Unix(), 0)
 	fmt.Fprintf(&b, "#[Latencies in nanoseconds, of mqttload run %s]\n", text.Plain(r.Run.ID))

@@ -95,7 +95,7 @@ func transports(cases []result.Case) (secure, plain []string) {
 		if result.OverTLS(t) {
 			list = &secure
 		}
-		if t != NA && !slices.Contains(*list, t) {
+		if t != nA && !slices.Contains(*list, t) {
 			*list = append(*list, t)
 		}
 	}
@@ -104,7 +104,7 @@ func transports(cases []result.Case) (secure, plain []string) {
 
 func protocols(cases []result.Case) (ps []string) {
 	for _, c := range cases {
-		if p := paramValue(c, "protocol"); p != NA && !slices.Contains(ps, p) {
+		if p := paramValue(c, "protocol"); p != nA && !slices.Contains(ps, p) {
 			ps = append(ps, p)
 		}
 	}

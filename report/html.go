@@ -30,12 +30,12 @@ type page struct {
 	Comparison *htmlComparison
 }
 
-// HTML writes r as one self-contained page: tables of every number, and charts of
+// writeHTML writes r as one self-contained page: tables of every number, and charts of
 // latency by percentile, throughput and latency over time and every iteration.
 // It loads nothing: its Content-Security-Policy allows its own script and style,
 // by their hashes, and forbids all else. Errors are those of damaged histograms,
 // naming the case, and of w.
-func HTML(w io.Writer, r *result.Report) error {
+func writeHTML(w io.Writer, r *result.Report) error {
 	return writePage(w, nil, []*result.Report{r}, runLabels([]*result.Report{r}))
 }
 
@@ -135,7 +135,7 @@ type htmlWarnings struct {
 type htmlItem struct{ ID, Text string }
 
 func htmlRunOf(r *result.Report, label string) htmlRun {
-	t := NewTable(r)
+	t := newTable(r)
 	run := htmlRun{
 		Label: label, Header: headerLines(r), Summary: summaryTable(t), Percentiles: percentileTable(r),
 		Gates: gateTable(r.Gates), Ledger: ledgerTable(r), Facts: factTable(r),

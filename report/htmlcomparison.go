@@ -41,7 +41,7 @@ func HTMLComparison(w io.Writer, c *result.Comparison, reports ...*result.Report
 }
 
 // verdictTable marks what is worse and what is better.
-func verdictTable(c *result.Comparison, t *Table) htmlTable {
+func verdictTable(c *result.Comparison, t *table) htmlTable {
 	h := summaryTable(t)
 	h.Label = "comparison"
 	for i := range h.Rows {

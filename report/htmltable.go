@@ -48,14 +48,14 @@ func names(numbers bool, names ...string) (cols []htmlColumn) {
 }
 
 // summaryTable is t, the table of every format.
-func summaryTable(t *Table) htmlTable {
+func summaryTable(t *table) htmlTable {
 	h := htmlTable{Label: "summary"}
 	for _, c := range t.Columns {
 		h.Columns = append(h.Columns, htmlColumn{c.Name, c.Number, c.Legend})
 	}
 	for i := range t.Rows {
 		var row []htmlCell
-		for j, text := range t.Row(i) {
+		for j, text := range t.row(i) {
 			one := cell(shorten(text))
 			if t.Columns[j].Number {
 				one.Class = classNumber
@@ -103,7 +103,7 @@ func ledgerTable(r *result.Report) htmlTable {
 func gateTable(gates []result.GateResult) htmlTable {
 	h := htmlTable{Label: "gates", Columns: append(names(false, "verdict", "gate", "case"), htmlColumn{Name: "value", Number: true}, htmlColumn{Name: "found"})}
 	for _, g := range gates {
-		verdict, value := htmlCell{"FAILED", classBad}, NA
+		verdict, value := htmlCell{"FAILED", classBad}, nA
 		if g.Passed {
 			verdict = htmlCell{"passed", classGood}
 		}

@@ -58,7 +58,7 @@ type (
 // error, and a case that was not run is skipped. A run that is not complete, or
 // has no case, and failed gates about no case of r are test cases of their own,
 // so that an unfinished run is never read as a passed one.
-func JUnit(w io.Writer, r *result.Report) error {
+func writeJUnit(w io.Writer, r *result.Report) error {
 	suite := junitSuite{Name: "mqttload", Properties: junitProperties(r), Timestamp: junitTime(r)}
 	if text := runFault(r); text != "" {
 		suite.Cases = append(suite.Cases, junitCase{Name: "run", Classname: "mqttload", Time: "0.000",

@@ -20,7 +20,7 @@ func BDNLine(stage string, index int, ops int64, elapsedNS int64) string {
 // microseconds are "us".
 func average(elapsedNS, ops int64) string {
 	if ops <= 0 {
-		return NA
+		return nA
 	}
 	each := float64(elapsedNS) / float64(ops)
 	unit := result.UnitFor(each)

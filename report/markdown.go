@@ -10,9 +10,9 @@ import (
 
 // Markdown writes r for GitHub: the header as a code block, the table, and the
 // sections of Console as lists. Text from outside can start no markup.
-func Markdown(w io.Writer, r *result.Report) error {
+func writeMarkdown(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
-	t := NewTable(r)
+	t := newTable(r)
 	b.WriteString("```\n")
 	for _, l := range append(headerLines(r), commonLines(t.Common)...) {
 		b.WriteString(fenced(l) + "\n")

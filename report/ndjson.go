@@ -25,7 +25,7 @@ type iterationLine struct {
 // NDJSON writes one JSON object per line and iteration, warm-ups included: the
 // fields of the report file's iterations with "run", "case", "params" as an
 // object, and "ns_per_op". For jq, DuckDB, pandas and the like.
-func NDJSON(w io.Writer, r *result.Report) error {
+func writeNDJSON(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

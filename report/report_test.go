@@ -19,7 +19,7 @@ func TestConsoleGoldens(t *testing.T) {
 		"matrix.txt": matrixReport(), "tls.txt": tlsReport(), "partial.txt": partialReport(), "hostile.txt": hostileReport(),
 		"one.txt": oneReport(), "empty.txt": blank(), "turbomqtt.txt": turbomqttReport(t, "table-1.tsv"),
 	} {
-		golden(t, name, r, Console)
+		golden(t, name, r, writeConsole)
 	}
 }
 
@@ -27,7 +27,7 @@ func TestMarkdownGoldens(t *testing.T) {
 	for name, r := range map[string]*result.Report{
 		"matrix.md": matrixReport(), "partial.md": partialReport(), "hostile.md": hostileReport(), "empty.md": blank(),
 	} {
-		golden(t, name, r, Markdown)
+		golden(t, name, r, writeMarkdown)
 	}
 }
 
@@ -35,9 +35,9 @@ func TestMarkdownGoldens(t *testing.T) {
 // very digits, units and separators they were published with.
 func TestPublishedNumbers(t *testing.T) {
 	for _, name := range []string{"table-1.tsv", "table-2.tsv"} {
-		table := NewTable(turbomqttReport(t, name))
+		table := newTable(turbomqttReport(t, name))
 		want := []string{"QoSLevel", "PayloadSizeBytes", "Mean", "Error", "StdDev", "Median", "Req/sec", "Msg/s", "P50", "P99", "P99.9", "Max", "Lost", "Dup"}
-		if got := table.Header(); !slices.Equal(got, want) {
+		if got := table.header(); !slices.Equal(got, want) {
 			t.Fatalf("%s: columns %q, want %q", name, got, want)
 		}
 		rows := publishedRows(t, name)
@@ -45,7 +45,7 @@ func TestPublishedNumbers(t *testing.T) {
 			t.Fatalf("%s: %d and %d rows, want 12", name, len(rows), table.Rows)
 		}
 		for i, row := range rows {
-			if got := table.Row(i)[2:7]; !slices.Equal(got, row.cells) {
+			if got := table.row(i)[2:7]; !slices.Equal(got, row.cells) {
 				t.Errorf("%s row %d: %q, published are %q", name, i+1, got, row.cells)
 			}
 		}
@@ -62,22 +62,22 @@ func TestCommonLineLikeBenchmarkDotNet(t *testing.T) {
 
 func TestColumnsOnlyWhereThereIsSomething(t *testing.T) {
 	r := matrixReport()
-	if got := strings.Join(NewTable(r).Header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Lost Dup CPU/msg Limit" {
+	if got := strings.Join(newTable(r).header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Lost Dup CPU/msg Limit" {
 		t.Errorf("columns: %s", got)
 	}
 	for _, name := range []string{"Reordered", "Corrupted", "Foreign", "Late", "Nacked", "Unsent", "Msg/s", "MB/s", "N"} {
-		if NewTable(r).Column(name) != nil {
+		if newTable(r).column(name) != nil {
 			t.Errorf("column %s is shown without need", name)
 		}
 	}
-	p := NewTable(partialReport())
-	if got := strings.Join(p.Header(), " "); got !=
+	p := newTable(partialReport())
+	if got := strings.Join(p.header(), " "); got !=
 		"qos N Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Lost Dup Reordered Corrupted Foreign Late Nacked Unsent CPU/msg Limit" {
 		t.Errorf("columns: %s", got)
 	}
 	for _, name := range []string{"Mean", "Error", "StdDev", "Median", "Req/sec", "P50", "Lost", "Dup", "CPU/msg", "Limit"} {
-		if got := p.Column(name).Cells[2]; got != NA {
-			t.Errorf("%s of a case that never ran = %q, want %s", name, got, NA)
+		if got := p.column(name).Cells[2]; got != nA {
+			t.Errorf("%s of a case that never ran = %q, want %s", name, got, nA)
 		}
 	}
 }
@@ -85,21 +85,21 @@ func TestColumnsOnlyWhereThereIsSomething(t *testing.T) {
 func TestOneUnitPerGroup(t *testing.T) {
 	r := blank()
 	r.Cases = []result.Case{newCase(params("a", "1"), 3, 1000, 900), newCase(params("a", "2"), 3, 1000, 5e6)}
-	table := NewTable(r)
+	table := newTable(r)
 	for _, group := range [][]string{{"Mean", "Error", "StdDev", "Median"}, {"P50", "P99", "P99.9", "Max"}} {
-		unit := table.Column(group[0]).Unit.Name
+		unit := table.column(group[0]).Unit.Name
 		for _, name := range group {
-			for _, cell := range table.Column(name).Cells {
+			for _, cell := range table.column(name).Cells {
 				if !strings.HasSuffix(cell, " "+unit) {
 					t.Errorf("%s: %q is not in %s", name, cell, unit)
 				}
 			}
 		}
 	}
-	if unit := table.Column("Mean").Unit.Name; unit != "ns" {
+	if unit := table.column("Mean").Unit.Name; unit != "ns" {
 		t.Errorf("unit of means 909 ns and 5 ms is %s, want ns", unit)
 	}
-	if unit := table.Column("P50").Unit.Name; unit != "μs" {
+	if unit := table.column("P50").Unit.Name; unit != "μs" {
 		t.Errorf("unit of medians 68 μs and more is %s, want μs", unit)
 	}
 }
@@ -145,7 +145,7 @@ func TestDeliveryLine(t *testing.T) {
 // TestHostileNamesStayInPlace checks every byte of both formats, whatever the
 // golden files say.
 func TestHostileNamesStayInPlace(t *testing.T) {
-	for name, render := range map[string]func(io.Writer, *result.Report) error{"console": Console, "markdown": Markdown} {
+	for name, render := range map[string]func(io.Writer, *result.Report) error{"console": writeConsole, "markdown": writeMarkdown} {
 		var b bytes.Buffer
 		if err := render(&b, hostileReport()); err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestHostileNamesStayInPlace(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := Markdown(&b, hostileReport()); err != nil {
+	if err := writeMarkdown(&b, hostileReport()); err != nil {
 		t.Fatal(err)
 	}
 	outside, fences := "", 0
@@ -200,7 +200,7 @@ var errBroken = errors.New("broken pipe")
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestWriterErrorsAreReported(t *testing.T) {
-	for _, render := range []func(io.Writer, *result.Report) error{Console, Markdown} {
+	for _, render := range []func(io.Writer, *result.Report) error{writeConsole, writeMarkdown} {
 		if err := render(brokenWriter{}, matrixReport()); !errors.Is(err, errBroken) {
 			t.Errorf("error %v, want %v", err, errBroken)
 		}
@@ -264,8 +264,8 @@ func TestTurns(t *testing.T) {
 	for i := range r.Cases {
 		r.Cases[i].Kind, r.Cases[i].Delivery = result.KindCycles, result.Delivery{Scheduled: 5, Sent: 4, Unsent: 1}
 	}
-	table := NewTable(r)
-	if got := strings.Join(table.Header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Unsent CPU/turn Limit" {
+	table := newTable(r)
+	if got := strings.Join(table.header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Unsent CPU/turn Limit" {
 		t.Errorf("columns: %s", got)
 	}
 	for _, c := range table.Columns {
@@ -274,7 +274,7 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	r.Cases[0].Kind = result.KindMessages
-	if NewTable(r).Column("CPU/msg") == nil {
+	if newTable(r).column("CPU/msg") == nil {
 		t.Error("a case of messages has no CPU/msg")
 	}
 }

@@ -8,21 +8,21 @@ import (
 )
 
 // NA stands for a value that does not exist.
-const NA = "NA"
+const nA = "NA"
 
-// Table is the grid behind every tabular format: one row per case. Text is
+// table is the grid behind every tabular format: one row per case. Text is
 // unescaped.
-type Table struct {
-	Columns []Column
+type table struct {
+	Columns []column
 	Rows    int
 	// Common are the params and counts that are equal in every row; they have no
 	// column.
 	Common []result.Param
 }
 
-// Column is one column. Number says that the cells are numbers, with their unit
+// column is one column. Number says that the cells are numbers, with their unit
 // where they have one.
-type Column struct {
+type column struct {
 	Name   string
 	Number bool
 	Cells  []string
@@ -30,8 +30,8 @@ type Column struct {
 	Unit   result.TimeUnit // of a column of times
 }
 
-// Column returns the column called name, nil where the table has none.
-func (t *Table) Column(name string) *Column {
+// column returns the column called name, nil where the table has none.
+func (t *table) column(name string) *column {
 	for i := range t.Columns {
 		if t.Columns[i].Name == name {
 			return &t.Columns[i]
@@ -40,8 +40,8 @@ func (t *Table) Column(name string) *Column {
 	return nil
 }
 
-// Row returns the cells of row i.
-func (t *Table) Row(i int) []string {
+// row returns the cells of row i.
+func (t *table) row(i int) []string {
 	cells := make([]string, len(t.Columns))
 	for j, c := range t.Columns {
 		cells[j] = c.Cells[i]
@@ -49,8 +49,8 @@ func (t *Table) Row(i int) []string {
 	return cells
 }
 
-// Header returns the names of the columns.
-func (t *Table) Header() []string {
+// header returns the names of the columns.
+func (t *table) header() []string {
 	names := make([]string, len(t.Columns))
 	for j, c := range t.Columns {
 		names[j] = c.Name
@@ -58,12 +58,12 @@ func (t *Table) Header() []string {
 	return names
 }
 
-// NewTable lays out the cases of r: the params that differ, the statistics over
+// newTable lays out the cases of r: the params that differ, the statistics over
 // iterations, the percentiles over messages, the delivery account, and what
 // limited the case. A column in which nothing exists is left out, except for
 // the statistics.
-func NewTable(r *result.Report) *Table {
-	t := &Table{Rows: len(r.Cases)}
+func newTable(r *result.Report) *table {
+	t := &table{Rows: len(r.Cases)}
 	t.addParams(r.Cases)
 	t.addRunCounts(r.Cases)
 	t.addSummary(r.Cases)
@@ -75,7 +75,7 @@ func NewTable(r *result.Report) *Table {
 	return t
 }
 
-func (t *Table) addParams(cases []result.Case) {
+func (t *table) addParams(cases []result.Case) {
 	for _, key := range paramKeys(cases) {
 		cells := make([]string, len(cases))
 		for i, c := range cases {
@@ -85,7 +85,7 @@ func (t *Table) addParams(cases []result.Case) {
 			t.Common = append(t.Common, result.Param{Key: key, Value: cells[0]})
 			continue
 		}
-		t.Columns = append(t.Columns, Column{Name: key, Number: allNumbers(cells), Cells: cells})
+		t.Columns = append(t.Columns, column{Name: key, Number: allNumbers(cells), Cells: cells})
 	}
 }
 
@@ -107,7 +107,7 @@ func paramValue(c result.Case, key string) string {
 			return p.Value
 		}
 	}
-	return NA
+	return nA
 }
 
 func allEqual(cells []string) bool {
@@ -117,14 +117,14 @@ func allEqual(cells []string) bool {
 func allNumbers(cells []string) bool {
 	return !slices.ContainsFunc(cells, func(s string) bool {
 		_, err := strconv.ParseFloat(s, 64)
-		return err != nil && s != NA
+		return err != nil && s != nA
 	})
 }
 
 // addRunCounts puts the numbers of iterations, launches and warm-ups into the
 // common line where they are equal, as BenchmarkDotNet does with its job. Where
 // rows rest on different numbers of iterations, that is a column.
-func (t *Table) addRunCounts(cases []result.Case) {
+func (t *table) addRunCounts(cases []result.Case) {
 	var launches, warmups, iterations, n []string
 	for _, c := range cases {
 		l, w, a := runCounts(c.Iterations)
@@ -140,7 +140,7 @@ func (t *Table) addRunCounts(cases []result.Case) {
 		}
 	}
 	if !allEqual(n) {
-		t.Columns = append(t.Columns, Column{Name: "N", Number: true, Cells: n, Legend: "Iterations that the statistics rest on"})
+		t.Columns = append(t.Columns, column{Name: "N", Number: true, Cells: n, Legend: "Iterations that the statistics rest on"})
 	}
 }
 

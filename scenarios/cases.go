@@ -13,8 +13,8 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// MaxCases bounds the matrix, so that a report can hold its cases.
-const MaxCases = result.MaxCases
+// maxCases bounds the matrix, so that a report can hold its cases.
+const maxCases = result.MaxCases
 
 // Cases expands the matrix: the first axis varies slowest, the axes come in the
 // order written, and every id is unique. Params hold every axis; qos, payload
@@ -31,9 +31,9 @@ func (s *Scenario) Cases() ([]Case, error) {
 	axes := s.allAxes()
 	total := 1
 	for _, a := range axes {
-		// At most MaxCases times an axis from a file of 1 MiB: no overflow.
-		if total *= len(a.values); total > MaxCases {
-			bad = append(bad, s.at("matrix", fmt.Sprintf("the matrix has more than %d cases: shorten an axis", MaxCases)))
+		// At most maxCases times an axis from a file of 1 MiB: no overflow.
+		if total *= len(a.values); total > maxCases {
+			bad = append(bad, s.at("matrix", fmt.Sprintf("the matrix has more than %d cases: shorten an axis", maxCases)))
 			return nil, bad.err()
 		}
 	}

@@ -44,7 +44,7 @@ func TestMatrixLimit(t *testing.T) {
 	}
 	hundred := strings.Join(numbers[:100], ",")
 	set(t, s, "qos", "0", "protocol", "5", "payload", hundred, "warmup", hundred)
-	if n := len(casesOf(t, s)); n != MaxCases {
+	if n := len(casesOf(t, s)); n != maxCases {
 		t.Errorf("%d cases", n)
 	}
 	set(t, s, "payload", strings.Join(numbers, ","))

@@ -131,8 +131,8 @@ func (c *Credentials) check(one *Credential) error {
 	return nil
 }
 
-// HasIDs reports whether the file has a column of client ids.
-func (c *Credentials) HasIDs() bool { return c.columns[0] >= 0 }
+// hasIDs reports whether the file has a column of client ids.
+func (c *Credentials) hasIDs() bool { return c.columns[0] >= 0 }
 
 // Close closes the file.
 func (c *Credentials) Close() error { return c.file.Close() }
@@ -157,7 +157,7 @@ func columnsOf(path string) (ids, auth bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	return c.HasIDs(), c.columns[1] >= 0 && c.columns[2] >= 0, c.Close()
+	return c.hasIDs(), c.columns[1] >= 0 && c.columns[2] >= 0, c.Close()
 }
 
 // checkFiles refuses a row whose certificate or key is not there.

@@ -73,7 +73,7 @@ func fieldOf(key string) *field {
 func matrixFields() []field {
 	return []field{
 		axisField("matrix", "qos", func(_, text string) (value, error) {
-			q, err := ParseQoS(text)
+			q, err := parseQoS(text)
 			return plain(text, func(c *Case) { c.QoS = q }), err
 		}),
 		axisField("matrix", "payload", func(dir, text string) (value, error) {
@@ -85,7 +85,7 @@ func matrixFields() []field {
 			return value{p.Name, source, func(c *Case) { c.Payload = p }}, err
 		}),
 		axisField("matrix", "protocol", func(_, text string) (value, error) {
-			v, err := ParseProtocol(text)
+			v, err := parseProtocol(text)
 			return plain(text, func(c *Case) { c.Protocol = v }), err
 		}),
 		axisField("matrix", "transport", func(_, text string) (value, error) {

@@ -306,7 +306,7 @@ func (s *Scenario) hostURL() (URL, error) {
 	if s.port == "" {
 		return ParseURL(host)
 	}
-	port, err := ParsePort(s.port)
+	port, err := parsePort(s.port)
 	if err != nil {
 		return URL{}, err
 	}

@@ -261,7 +261,7 @@ func (s *Scenario) unheeding() []result.Warning {
 		n *= len(a.values)
 	}
 	patterns, _ := s.excludes(axes)
-	for i := range min(n, MaxCases) {
+	for i := range min(n, maxCases) {
 		c := caseAt(s.base, axes, i)
 		if slices.ContainsFunc(patterns, func(p *pattern) bool { return p.match(c.Params) }) {
 			continue
@@ -340,7 +340,7 @@ func checkWellFormed(c *Case, fail failer) {
 const StampSize = 8
 
 // Stamped reports whether the messages of c carry the ledger's stamp.
-func (c *Case) Stamped() bool { return c.Payload.Min() >= StampSize && !c.Load.VerifyOff }
+func (c *Case) Stamped() bool { return c.Payload.min() >= StampSize && !c.Load.VerifyOff }
 
 // wellFormed reports whether every message is well-formed UTF-8, apart from a stamp.
 func (p *Payload) wellFormed() bool {

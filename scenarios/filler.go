@@ -3,8 +3,8 @@ package scenarios
 // Max is the size of the largest message, in bytes.
 func (p *Payload) Max() int { return p.Size }
 
-// Min is the size of the smallest message, in bytes.
-func (p *Payload) Min() int {
+// min is the size of the smallest message, in bytes.
+func (p *Payload) min() int {
 	if p.sizes == nil {
 		return p.Size
 	}

@@ -65,7 +65,7 @@ func parseArrival(s string) (Arrival, error) {
 
 func rateField(key string, at func(*Case) *float64) field {
 	return unless(0.0, field{key: key, parse: func(_, text string) (value, error) {
-		n, err := ParseRate(text)
+		n, err := parseMessageRate(text)
 		if err != nil {
 			return value{}, fmt.Errorf("%s %w", key, err)
 		}
@@ -76,8 +76,8 @@ func rateField(key string, at func(*Case) *float64) field {
 // ratePers are what rates are per, in seconds.
 var ratePers = map[string]float64{"s": 1, "m": 60, "h": 3600}
 
-// ParseRate reads messages per second: "500", "10k", "1.5M", "50/s", "90/m".
-func ParseRate(s string) (float64, error) {
+// parseMessageRate reads messages per second: "500", "10k", "1.5M", "50/s", "90/m".
+func parseMessageRate(s string) (float64, error) {
 	number, per, divided := strings.Cut(s, "/")
 	seconds := 1.0
 	if divided {
@@ -123,7 +123,7 @@ func parseStep(text string) (step, error) {
 	if err != nil && left != "0" {
 		return step{}, err
 	}
-	rate, err := ParseRate(right)
+	rate, err := parseMessageRate(right)
 	if err != nil {
 		return step{}, fmt.Errorf("stages %w", err)
 	}
@@ -325,7 +325,7 @@ func (s *Scenario) settleClosed(l *Load, fail failer) {
 	}
 	l.Duration = p.duration
 	switch {
-	case !l.Shape.Publishes() && !l.Shape.Subscribes():
+	case !l.Shape.Publishes() && !l.Shape.subscribes():
 		l.Warmup, l.Iterations = 0, 1
 	case l.Shape.Queues > 0 && l.Messages == 0:
 		l.Messages = int64(l.Shape.Queues * l.Topics)

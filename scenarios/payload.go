@@ -14,10 +14,10 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// MaxPayload is the largest payload in bytes: the largest Remaining Length
+// maxPayload is the largest payload in bytes: the largest Remaining Length
 // without a topic of one character. Longer topics, packet ids and properties
 // leave less. [MQTT5 1.5.5]
-const MaxPayload = packet.MaxRemainingLength - 3
+const maxPayload = packet.MaxRemainingLength - 3
 
 // ParsePayload reads one payload: a size in bytes ("10", "8KiB"; k, K and KiB
 // are 1024, kB is 1000, and so with M), "@file" for a file's bytes, or
@@ -29,7 +29,7 @@ func ParsePayload(s string) (Payload, error) { return parsePayload(s, "") }
 // parsePayload looks for files in dir unless their path is absolute.
 func parsePayload(s, dir string) (Payload, error) {
 	if text, ok := strings.CutPrefix(s, "text:"); ok {
-		if len(text) > MaxPayload {
+		if len(text) > maxPayload {
 			return Payload{}, overLimit(fmt.Sprint(len(text)))
 		}
 		return Payload{Kind: PayloadText, Size: len(text), Data: []byte(text), Name: textName(text)}, nil
@@ -75,7 +75,7 @@ func parseSize(s string) (int, error) {
 		return 0, errors.New("payload must not be negative")
 	case errors.Is(err, text.ErrNotSize):
 		return 0, fmt.Errorf("%s is not a payload size: write a whole number of bytes such as 10, 1KiB or 8kB, @FILE for a file, text:WORD for the word itself, or one of template:, uniform:, normal:, mix: and trace:FILE", text.Quote(s))
-	case errors.Is(err, text.ErrSizeRange) || n > MaxPayload:
+	case errors.Is(err, text.ErrSizeRange) || n > maxPayload:
 		return 0, overLimit(s)
 	}
 	return int(n), err
@@ -93,7 +93,7 @@ func readPayload(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("has no name: write @FILE")
 	}
-	return readAtMost(path, MaxPayload, "268,435,455")
+	return readAtMost(path, maxPayload, "268,435,455")
 }
 
 // readAtMost is [file.Read] of what one packet carries: limit bytes, or shown

@@ -168,7 +168,7 @@ func (s *Scenario) setSpecial(name, text string) (handled bool, err error) {
 	case "host":
 		return true, s.setHost(text)
 	case "port":
-		_, err := ParsePort(text)
+		_, err := parsePort(text)
 		if err == nil {
 			s.port = text
 		}

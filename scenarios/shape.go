@@ -55,7 +55,7 @@ func settleShape(l *Load, shapeByFlag bool, fail failer) {
 	} else if l.Pairs > 1 && l.Pairs != l.Topics {
 		fail("topics", "%d topics and %d pairs: a pair is a topic, so keep one of topics and pairs", l.Topics, l.Pairs)
 	}
-	if !shape.Publishes() && !shape.Subscribes() {
+	if !shape.Publishes() && !shape.subscribes() {
 		// Its connections have no topics: pairs is just how many there are.
 		if l.Idle == 0 {
 			l.Idle = l.Topics

@@ -167,8 +167,8 @@ func (sh *Shape) String() string { return sh.Name }
 // Publishes reports whether the shape has publishers.
 func (sh *Shape) Publishes() bool { return sh.publishers.most > 0 }
 
-// Subscribes reports whether the shape has subscribers.
-func (sh *Shape) Subscribes() bool { return sh.subscribers.most > 0 }
+// subscribes reports whether the shape has subscribers.
+func (sh *Shape) subscribes() bool { return sh.subscribers.most > 0 }
 
 // Request says what a request is, "" where it is a message that is published
 // and delivered.

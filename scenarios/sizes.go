@@ -97,7 +97,7 @@ func parseNormal(text string) (Payload, error) {
 		return Payload{}, err
 	case spread == 0:
 		return Payload{}, fmt.Errorf("a deviation of 0 is a fixed size: write %d", mean)
-	case spread > (MaxPayload-mean)/tails:
+	case spread > (maxPayload-mean)/tails:
 		return Payload{}, overLimit(fmt.Sprintf("%d and %d times %d", mean, tails, spread))
 	}
 	z := &sizes{least: max(0, mean-tails*spread), most: mean + tails*spread, middle: float64(mean), spread: float64(spread)}

@@ -47,7 +47,7 @@ func parseTemplate(text string) (Payload, error) {
 		p.Data = append(p.Data, make([]byte, f.width)...)
 		p.template = append(p.template, f)
 	}
-	if p.Size = len(p.Data); p.Size > MaxPayload {
+	if p.Size = len(p.Data); p.Size > maxPayload {
 		return Payload{}, overLimit(strconv.Itoa(p.Size))
 	}
 	if p.template == nil {

@@ -13,7 +13,7 @@ func TestTrace(t *testing.T) {
 	path := writeFile(t, "t.csv", "\ufefftopic,time,size\na,100.0,10\nb,100.001,1KiB\nb,100.002,20\na,101.002s,30\na,101.004,40\n")
 	c := casesOf(t, set(t, parse(t, "matrix: {qos: 1}"), "payload", "trace:"+path))[0]
 	p := c.Payload
-	if p.Max() != 1024 || p.Min() != 10 || p.Mean() != (10+1024+20+30+40)/5.0 || !p.Verifiable() {
+	if p.Max() != 1024 || p.min() != 10 || p.Mean() != (10+1024+20+30+40)/5.0 || !p.Verifiable() {
 		t.Errorf("%+v", p)
 	}
 	f := p.Filler(1, 0)

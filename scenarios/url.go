@@ -166,7 +166,7 @@ func (u *URL) setHostPort(s string) error {
 		return nil
 	}
 	u.HasPort = true
-	u.Port, err = ParsePort(port)
+	u.Port, err = parsePort(port)
 	return err
 }
 
@@ -228,8 +228,8 @@ func oddInHost(r rune) bool {
 	return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
 }
 
-// ParsePort reads a port, 1 to 65535.
-func ParsePort(s string) (int, error) {
+// parsePort reads a port, 1 to 65535.
+func parsePort(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 {
 		return 0, errors.New("port must be 1-65535")

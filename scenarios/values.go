@@ -13,10 +13,10 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// ParseDuration reads a Go duration of at least 0: "250ms", "1m30s". A bare
+// parseDuration reads a Go duration of at least 0: "250ms", "1m30s". A bare
 // number is refused, because it means seconds to some tools and milliseconds
 // to others.
-func ParseDuration(s string) (time.Duration, error) {
+func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
 	case s == "":
@@ -41,8 +41,8 @@ var (
 
 func isNumber(s string) bool { return numberPattern.MatchString(s) }
 
-// ParseQoS reads 0, 1 or 2.
-func ParseQoS(s string) (byte, error) {
+// parseQoS reads 0, 1 or 2.
+func parseQoS(s string) (byte, error) {
 	if len(s) == 1 && s[0] >= '0' && s[0] <= '2' {
 		return s[0] - '0', nil
 	}
@@ -58,9 +58,9 @@ var protocolHints = map[string]string{
 	"50": "write 5", "v5": "write 5", "mqtt5": "write 5", "mqttv5": "write 5", "v50": "write 5", "mqtt50": "write 5", "mqttv50": "write 5",
 }
 
-// ParseProtocol reads "3.1", "3.1.1" or "5", and nothing else: other spellings
+// parseProtocol reads "3.1", "3.1.1" or "5", and nothing else: other spellings
 // are answered with a hint.
-func ParseProtocol(s string) (packet.Version, error) {
+func parseProtocol(s string) (packet.Version, error) {
 	for _, v := range []packet.Version{packet.V31, packet.V311, packet.V5} {
 		if s == v.String() {
 			return v, nil
@@ -119,7 +119,7 @@ func parseRate(key, s string) (float64, error) {
 
 // parseTime reads a duration in [least, most] under the name of its key.
 func parseTime(key, s string, least, most time.Duration) (time.Duration, error) {
-	d, err := ParseDuration(s)
+	d, err := parseDuration(s)
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), text.Quote(s)):
 		return 0, err

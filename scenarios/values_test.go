@@ -35,7 +35,7 @@ func TestParsePayloadErrors(t *testing.T) {
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(large, MaxPayload+1); err != nil {
+	if err := os.Truncate(large, maxPayload+1); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct{ in, want string }{
@@ -106,7 +106,7 @@ func TestParsePayloadData(t *testing.T) {
 
 func TestParseDuration(t *testing.T) {
 	for in, want := range map[string]time.Duration{"250ms": 250 * time.Millisecond, "1m30s": 90 * time.Second, "0s": 0, "1.5s": 1500 * time.Millisecond} {
-		if d, err := ParseDuration(in); err != nil || d != want {
+		if d, err := parseDuration(in); err != nil || d != want {
 			t.Errorf("%s: %v, %v", in, d, err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestParseDuration(t *testing.T) {
 		"soon":   "soon is not a duration: write one such as 30s, 250ms or 1m30s",
 		"5 s":    `"5 s" is not a duration`,
 	} {
-		if _, err := ParseDuration(in); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := parseDuration(in); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", in, err, want)
 		}
 	}
@@ -135,7 +135,7 @@ func TestFormatDuration(t *testing.T) {
 		if got := text.Duration(d); got != want {
 			t.Errorf("%v: %s", d, got)
 		}
-		if again, err := ParseDuration(want); err != nil || again != d {
+		if again, err := parseDuration(want); err != nil || again != d {
 			t.Errorf("%s: %v, %v", want, again, err)
 		}
 	}
@@ -143,12 +143,12 @@ func TestFormatDuration(t *testing.T) {
 
 func TestParseQoS(t *testing.T) {
 	for i, in := range []string{"0", "1", "2"} {
-		if q, err := ParseQoS(in); err != nil || int(q) != i {
+		if q, err := parseQoS(in); err != nil || int(q) != i {
 			t.Errorf("%s: %d, %v", in, q, err)
 		}
 	}
 	for _, in := range []string{"3", "-1", "one", "", "00", "1.0", " 1", "0x1"} {
-		if _, err := ParseQoS(in); err == nil || err.Error() != "qos must be 0, 1 or 2" {
+		if _, err := parseQoS(in); err == nil || err.Error() != "qos must be 0, 1 or 2" {
 			t.Errorf("%q: %v", in, err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestParseQoS(t *testing.T) {
 
 func TestParseProtocol(t *testing.T) {
 	for in, want := range map[string]packet.Version{"3.1": packet.V31, "3.1.1": packet.V311, "5": packet.V5} {
-		if v, err := ParseProtocol(in); err != nil || v != want {
+		if v, err := parseProtocol(in); err != nil || v != want {
 			t.Errorf("%s: %v, %v", in, v, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestParseProtocol(t *testing.T) {
 		"":         "protocol must be 3.1, 3.1.1 or 5",
 		"6":        "protocol must be 3.1, 3.1.1 or 5",
 	} {
-		if _, err := ParseProtocol(in); err == nil || err.Error() != want {
+		if _, err := parseProtocol(in); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", in, err, want)
 		}
 	}

@@ -43,7 +43,7 @@ func willFields() []field {
 			return plain(text, func(c *Case) { will(c).Payload = text }), err
 		}, get: get(func(w *Will) any { return w.Payload })},
 		{key: "will_qos", parse: func(_, text string) (value, error) {
-			q, err := ParseQoS(text)
+			q, err := parseQoS(text)
 			if err != nil {
 				err = errors.New("will_qos must be 0, 1 or 2")
 			}

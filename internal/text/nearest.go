@@ -10,7 +10,7 @@ func Nearest(word string, candidates []string) string {
 	plain := letters(word)
 	best, least := "", max(1, len(plain)/3)+1
 	for _, c := range candidates {
-		if d := Distance(plain, letters(c)); d < least {
+		if d := distance(plain, letters(c)); d < least {
 			best, least = c, d
 		}
 	}
@@ -41,7 +41,7 @@ func letters(s string) string { return joined.Replace(strings.ToLower(s)) }
 // Distance counts the insertions, deletions, substitutions and swaps of
 // neighbouring bytes that lead from a to b (optimal string alignment). Texts of
 // more than 64 bytes are as far apart as they are long.
-func Distance(a, b string) int {
+func distance(a, b string) int {
 	const most = 64
 	if len(a) > most || len(b) > most {
 		return max(len(a), len(b))

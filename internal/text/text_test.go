@@ -35,7 +35,7 @@ func TestDistance(t *testing.T) {
 		{"", "", 0}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"ab", "ba", 1}, {"abcd", "acbd", 1}, {"qos", "qoss", 1}, {"ca", "abc", 3},
 		{long[:64], long[1:], 0}, {long, long, 65}, {"a", long, 65},
 	} {
-		if got := Distance(c.a, c.b); got != c.want {
+		if got := distance(c.a, c.b); got != c.want {
 			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}

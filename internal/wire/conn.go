@@ -127,9 +127,6 @@ func (c *Conn) Next() (f packet.Frame, ok bool, err error) { return c.scan.Next(
 // for runs of similar packets.
 func (c *Conn) Scanner() *packet.Scanner { return c.scan }
 
-// Buffered returns the number of bytes read but not yet returned by Next.
-func (c *Conn) Buffered() int { return c.scan.Buffered() }
-
 // Begin locks the out buffer and returns it, to append packets. End must follow.
 func (c *Conn) Begin() []byte {
 	c.mu.Lock()
