@@ -1,7 +1,7 @@
 package broker
 
 import (
-	"crypto/tls"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -80,11 +80,11 @@ func (c *client) wire() *wire.Conn { return c.wcRef.Load() }
 
 // handshake ends with c.wc ready. It runs in the connection's own goroutine.
 func (c *client) handshake() error {
-	if t, ok := c.nc.(*tls.Conn); ok {
+	if t := wire.TLSOf(c.nc); t != nil {
 		if err := t.SetDeadline(time.Now().Add(c.b.cfg.ConnectTimeout)); err != nil {
 			return err
 		}
-		if err := t.Handshake(); err != nil {
+		if err := t.HandshakeContext(context.Background()); err != nil {
 			return err
 		}
 		if err := t.SetDeadline(time.Time{}); err != nil {
@@ -341,7 +341,7 @@ func (c *client) kick(code packet.ReasonCode) {
 	}
 	c.wakeUp()
 	if !c.connected.Load() || c.nc.SetReadDeadline(time.Unix(1, 0)) != nil {
-		c.closeNow()
+		_ = wire.CloseSocket(c.nc)
 	}
 }
 
@@ -365,16 +365,7 @@ func (c *client) cut(err error) {
 		_ = wc.CloseWith(err)
 		return
 	}
-	c.closeNow()
-}
-
-// closeNow closes the socket; not (*tls.Conn).Close, which may block.
-func (c *client) closeNow() {
-	if t, ok := c.nc.(*tls.Conn); ok {
-		_ = t.NetConn().Close()
-		return
-	}
-	_ = c.nc.Close()
+	_ = wire.CloseSocket(c.nc)
 }
 
 const (

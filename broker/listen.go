@@ -80,7 +80,7 @@ func (b *Broker) isClosed() bool {
 }
 
 // ServeConn serves one connection until it ends, in the calling goroutine. It
-// owns nc, which may be anything: a *tls.Conn is handshaken first.
+// owns nc, which may be anything: it makes the handshake of TLS first.
 func (b *Broker) ServeConn(nc net.Conn) {
 	c := newClient(b, nc)
 	if !b.register(c) {

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -201,8 +200,8 @@ func (cn *connector) describe(c *mqtt.Client, d *dial.Dialer) result.Target {
 		yes := *r == 1
 		t.Connack.RetainAvailable = &yes
 	}
-	if tc, ok := c.NetConn().(*tls.Conn); ok {
-		version, cipher, curve, resumed := tlsconf.State(tc.ConnectionState())
+	if state := mqtt.TLSState(c.NetConn()); state != nil {
+		version, cipher, curve, resumed := tlsconf.State(*state)
 		t.TLS = &result.TLS{Version: version, Cipher: cipher, Curve: curve, Resumed: resumed, Insecure: cn.spec.TLS.Insecure}
 	}
 	return t

@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,18 @@ type Dialer func(ctx context.Context) (net.Conn, error)
 // NonBlocking wraps a socket for use under tls.Client, so that a write never
 // blocks the client's reader.
 func NonBlocking(nc net.Conn) net.Conn { return wire.NonBlocking(nc) }
+
+// TLSState returns the state of the TLS connection that nc is, or that lies
+// below it, and nil where there is none. A layer over TLS says what is below it
+// by a method NetConn() [net.Conn].
+func TLSState(nc net.Conn) *tls.ConnectionState {
+	t := wire.TLSOf(nc)
+	if t == nil {
+		return nil
+	}
+	state := t.ConnectionState()
+	return &state
+}
 
 // Config says how to connect. Dial and Version are required; the zero value of
 // every other field is usable.

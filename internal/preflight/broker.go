@@ -68,8 +68,8 @@ func (r *route) dial(ctx context.Context, p *load.Probe) (net.Conn, error) {
 		r.unreachable(leg, remedy(err), err)
 		return nil, err
 	}
-	if tc, ok := nc.(*tls.Conn); ok && r.first {
-		r.certificate(tc.ConnectionState(), p.Legs.TLS)
+	if state := mqtt.TLSState(nc); state != nil && r.first {
+		r.certificate(*state, p.Legs.TLS)
 	}
 	return nc, nil
 }

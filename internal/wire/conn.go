@@ -70,8 +70,8 @@ type sink interface {
 	finish(rest []byte) error
 }
 
-// New makes a Conn of nc and takes ownership of it. A *tls.Conn is written without
-// blocking only if it was made over [NonBlocking].
+// New makes a Conn of nc and takes ownership of it. TLS, and any other layer, is
+// written without blocking only if it was made over [NonBlocking].
 func New(nc net.Conn, o Options) *Conn {
 	c := &Conn{nc: nc, scan: packet.NewScanner(nil, o.MaxPacketSize), onRoom: o.OnRoom}
 	c.scan.SetVersion(o.Version)
@@ -86,15 +86,19 @@ func (c *Conn) sourceAndSink(nc net.Conn) (source, sink) {
 	if raw := rawConn(nc); raw != nil {
 		return newRawSource(raw), newRawSink(nc, raw, &c.progress)
 	}
-	t, ok := nc.(*tls.Conn)
-	if !ok {
+	nb := nonBlockingOf(nc)
+	switch {
+	case nb == nil && TLSOf(nc) == nil:
 		return plainSource{nc}, plainSink{nc, &c.progress}
+	case nb == nil:
+		return &tlsSource{t: nc}, plainSink{nc, &c.progress}
 	}
-	if nb, ok := t.NetConn().(*nonBlocking); ok {
-		nb.start(&c.progress)
-		return &tlsSource{t: t, nb: nb}, tlsSink{t, nb}
+	nb.start(&c.progress)
+	in := &tlsSource{t: nc}
+	if _, ok := nc.(*tls.Conn); ok {
+		in.nb = nb // crypto/tls goes on after a read that must not wait; others may not
 	}
-	return &tlsSource{t: t}, plainSink{nc, &c.progress}
+	return in, tlsSink{nc, nb}
 }
 
 // NetConn returns the connection underneath.
@@ -286,16 +290,8 @@ func (c *Conn) fail(err error) {
 	}
 	c.changed.Broadcast()
 	if c.nc.SetReadDeadline(time.Now().Add(lastReads)) != nil {
-		_ = c.closeSocket()
+		_ = CloseSocket(c.nc)
 	}
-}
-
-// closeSocket is not (*tls.Conn).Close, which may wait to write its alert.
-func (c *Conn) closeSocket() error {
-	if t, ok := c.nc.(*tls.Conn); ok {
-		return t.NetConn().Close()
-	}
-	return c.nc.Close()
 }
 
 // Err returns the error that has ended the connection, or nil.
@@ -321,7 +317,7 @@ func (c *Conn) CloseWith(err error) error {
 	c.mu.Lock()
 	if c.err != nil {
 		c.mu.Unlock()
-		_ = c.closeSocket() // closed before, or still open after a failed write
+		_ = CloseSocket(c.nc) // closed before, or still open after a failed write
 		return nil
 	}
 	c.err = err

@@ -13,12 +13,13 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// transports are the three ways of writing: a descriptor, TLS over one, and
-// anything else.
+// transports are the ways of writing: a descriptor, TLS over one, a layer over
+// that, and anything else.
 var transports = map[string]func(t *testing.T) (near, far net.Conn){
-	"tcp":  tcpPair,
-	"tls":  tlsPair,
-	"pipe": func(*testing.T) (net.Conn, net.Conn) { return net.Pipe() },
+	"tcp":     tcpPair,
+	"tls":     tlsPair,
+	"layered": layeredPair,
+	"pipe":    func(*testing.T) (net.Conn, net.Conn) { return net.Pipe() },
 }
 
 func tcpPair(t *testing.T) (net.Conn, net.Conn) {

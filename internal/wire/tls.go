@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/tls"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -9,12 +8,12 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// tlsSource reads a TLS connection. It waits with a buffer of one byte, so that an
-// idle connection needs no more. The second read does not delay a packet: every
-// control packet has at least two bytes. [MQTT 2.1]
+// tlsSource reads a TLS connection or a layer over one. It waits with a buffer of
+// one byte, so that an idle connection needs no more. The second read does not
+// delay a packet: every control packet has at least two bytes. [MQTT 2.1]
 type tlsSource struct {
-	t     *tls.Conn
-	nb    *nonBlocking // the connection under t, or nil
+	t     net.Conn
+	nb    *nonBlocking // the connection under t, if t may be read until it is empty; else nil
 	first [1]byte
 }
 
@@ -71,7 +70,7 @@ func (nothingYet) Temporary() bool { return true }
 // tlsSink writes a TLS connection. It encrypts in the caller's goroutine; only the
 // encrypted bytes may have to wait for the socket.
 type tlsSink struct {
-	t  *tls.Conn
+	t  net.Conn
 	nb *nonBlocking
 }
 
@@ -82,9 +81,9 @@ func (s tlsSink) try(b []byte) ([]byte, bool, error) {
 
 func (s tlsSink) finish([]byte) error { return s.nb.flush() }
 
-// nonBlocking is a net.Conn for use under a *tls.Conn. After start, Write never
-// blocks: it keeps what the socket does not take until flush. Read reads as much
-// from the socket as there is, although TLS asks for a few bytes at a time.
+// nonBlocking is the net.Conn under TLS. After start, Write never blocks: it keeps
+// what the socket does not take until flush. Read reads as much from the socket as
+// there is, although TLS asks for a few bytes at a time.
 type nonBlocking struct {
 	net.Conn
 	sink sink
