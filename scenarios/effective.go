@@ -111,10 +111,7 @@ func (s *Scenario) show(f *field) any {
 		}
 		list = append(list, text)
 	}
-	if list == nil {
-		return nil
-	}
-	return list
+	return listOrNil(list)
 }
 
 func (s *Scenario) matrix() object {

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,13 +16,12 @@ import (
 const (
 	maxPairs      = 1_000_000
 	maxClients    = 10_000_000
-	maxInflight   = 65_535 // packet ids but 0 [MQTT5 2.2.1]
+	maxInflight   = math.MaxUint16 // packet ids but 0 [MQTT5 2.2.1]
 	maxMessages   = 1_000_000_000_000
 	maxLaunches   = 1000
 	maxIterations = 100_000
-	maxTime       = MaxDuration
-	maxKeepAlive  = 65_535        // seconds [MQTT5 3.1.2.10]
-	maxExpiry     = 4_294_967_295 // seconds [MQTT5 3.1.2.11.2]
+	maxKeepAlive  = math.MaxUint16 // seconds [MQTT5 3.1.2.10]
+	maxExpiry     = math.MaxUint32 // seconds [MQTT5 3.1.2.11.2]
 )
 
 // MaxDuration is the longest that a case may be asked to take; commands that
@@ -71,12 +71,12 @@ func fieldOf(key string) *field {
 }
 
 func matrixFields() []field {
-	return []field{
-		axisField("matrix", "qos", func(_, text string) (value, error) {
+	return in("matrix",
+		axisField("qos", func(_, text string) (value, error) {
 			q, err := parseQoS(text)
 			return plain(text, func(c *Case) { c.QoS = q }), err
 		}),
-		axisField("matrix", "payload", func(dir, text string) (value, error) {
+		axisField("payload", func(dir, text string) (value, error) {
 			p, err := parsePayload(text, dir)
 			source := p.Name
 			if p.Kind == PayloadText || p.Kind == PayloadTemplate {
@@ -84,15 +84,15 @@ func matrixFields() []field {
 			}
 			return value{p.Name, source, func(c *Case) { c.Payload = p }}, err
 		}),
-		axisField("matrix", "protocol", func(_, text string) (value, error) {
+		axisField("protocol", func(_, text string) (value, error) {
 			v, err := parseProtocol(text)
 			return plain(text, func(c *Case) { c.Protocol = v }), err
 		}),
-		axisField("matrix", "transport", func(_, text string) (value, error) {
+		axisField("transport", func(_, text string) (value, error) {
 			t, err := parseTransport(text)
 			return plain(text, func(c *Case) { c.Transport = t }), err
 		}),
-	}
+	)
 }
 
 func loadFields() []field {
@@ -107,7 +107,7 @@ func loadFields() []field {
 		countField("subscribers", 0, func(c *Case) *int { return &c.Load.asked.subscribers }),
 		unless(1, intField("topics_per_publisher", 1, maxPairs, func(c *Case) *int { return &c.Load.TopicsPerPublisher })),
 		unless(1, intField("topics_per_subscriber", 1, maxPairs, func(c *Case) *int { return &c.Load.TopicsPerSubscriber })),
-		stringField("load", "share", checkShare, func(c *Case) *string { return &c.Load.Share }),
+		stringField("share", checkShare, func(c *Case) *string { return &c.Load.Share }),
 		filterField(),
 		unless(0, intField("idle", 0, maxPairs, func(c *Case) *int { return &c.Load.Idle })),
 		intField("inflight", 1, maxInflight, func(c *Case) *int { return &c.Load.Inflight }),
@@ -127,17 +127,25 @@ func loadFields() []field {
 		boolField("fresh_iterations", func(c *Case) *bool { return &c.Load.FreshIterations }),
 		intField("operations_per_message", 1, 2, func(c *Case) *int { return &c.Load.OperationsPerMessage }),
 	}
-	list = append(list, paceFields()...)
+	list = in("load", append(list, paceFields()...)...)
 	for i := range list {
-		list[i].section, list[i].axis = "load", list[i].parse != nil
+		list[i].axis = list[i].parse != nil
+	}
+	return list
+}
+
+// in puts fields into a section of the file.
+func in(section string, list ...field) []field {
+	for i := range list {
+		list[i].section = section
 	}
 	return list
 }
 
 func plain(text string, apply func(*Case)) value { return value{text, text, apply} }
 
-func axisField(section, key string, parse func(dir, text string) (value, error)) field {
-	return field{section: section, key: key, axis: true, parse: parse}
+func axisField(key string, parse func(dir, text string) (value, error)) field {
+	return field{key: key, axis: true, parse: parse}
 }
 
 func intField(key string, least, most int64, at func(*Case) *int) field {
@@ -172,6 +180,16 @@ func timeField(key string, least, most time.Duration, at func(*Case) *time.Durat
 	}, get: func(s *Scenario) any { return text.Duration(*at(&s.base)) }}
 }
 
+// secondsField is [timeField] for what MQTT carries in whole seconds.
+func secondsField(key string, most int64, at func(*Case) *time.Duration) field {
+	f := timeField(key, 0, 0, at)
+	f.parse = func(_, s string) (value, error) {
+		d, err := parseSeconds(key, s, most)
+		return plain(text.Duration(d), func(c *Case) { *at(c) = d }), err
+	}
+	return f
+}
+
 func boolField(key string, at func(*Case) *bool) field {
 	return field{key: key, parse: func(_, text string) (value, error) {
 		on, err := parseFlag(key, text)
@@ -180,10 +198,17 @@ func boolField(key string, at func(*Case) *bool) field {
 }
 
 // stringField is a string that check may refuse; an empty one is left out of Effective.
-func stringField(section, key string, check func(string) error, at func(*Case) *string) field {
-	return field{section: section, key: key, parse: func(_, text string) (value, error) {
+func stringField(key string, check func(string) error, at func(*Case) *string) field {
+	return field{key: key, parse: func(_, text string) (value, error) {
 		return plain(text, func(c *Case) { *at(c) = text }), check(text)
 	}, get: func(s *Scenario) any { return orNil(*at(&s.base)) }}
+}
+
+func listOrNil(list []string) any {
+	if list == nil {
+		return nil
+	}
+	return list
 }
 
 func orNil(s string) any {
@@ -194,8 +219,8 @@ func orNil(s string) any {
 }
 
 // listField is a list of strings, each parsed by itself; a fault names which.
-func listField[T any](section, key string, many int, parse func(dir, text string) (T, error), at func(*Case) *[]T, show func(T) string) field {
-	return field{section: section, key: key, many: many,
+func listField[T any](key string, many int, parse func(dir, text string) (T, error), at func(*Case) *[]T, show func(T) string) field {
+	return field{key: key, many: many,
 		assign: func(s *Scenario, dir string, texts []string) error {
 			var list []T
 			var bad elements
@@ -217,10 +242,7 @@ func listField[T any](section, key string, many int, parse func(dir, text string
 			for _, one := range *at(&s.base) {
 				texts = append(texts, show(one))
 			}
-			if texts == nil {
-				return nil
-			}
-			return texts
+			return listOrNil(texts)
 		}}
 }
 

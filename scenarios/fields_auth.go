@@ -13,26 +13,16 @@ import (
 // SCRAM-SHA-256. [RFC 7677]
 const SCRAMSHA256 = "SCRAM-SHA-256"
 
-// maxReauth is the longest time between two authentications that makes sense
-// in a run.
-const maxReauth = MaxDuration
-
 func authFields() []field {
 	return []field{
-		stringField("clients", "auth_method", func(text string) error {
+		stringField("auth_method", func(text string) error {
 			if text != SCRAMSHA256 {
 				return errors.New("auth_method must be " + SCRAMSHA256)
 			}
 			return nil
 		}, func(c *Case) *string { return &c.Clients.AuthMethod }),
-		unless("0s", timeField("reauth_interval", 0, maxReauth, func(c *Case) *time.Duration { return &c.Clients.ReauthInterval })),
+		unless("0s", timeField("reauth_interval", 0, MaxDuration, func(c *Case) *time.Duration { return &c.Clients.ReauthInterval })),
 	}
-}
-
-func followField() field {
-	f := unless(false, boolField("follow_server_reference", func(c *Case) *bool { return &c.Target.FollowServerReference }))
-	f.section = "target"
-	return f
 }
 
 // checkAuth refuses an authentication that no client could begin, and what only
@@ -82,5 +72,3 @@ func (c *Case) printable() bool {
 	}
 	return ok
 }
-
-// printableASCII reports whether s is one printable ASCII character or more.

@@ -22,7 +22,7 @@ const maxBinary = 65_535
 func same(s string) string { return s }
 
 func targetFields() []field {
-	urls := listField("target", "url", repeated, func(_, text string) (URL, error) { return ParseURL(text) },
+	urls := listField("url", repeated, func(_, text string) (URL, error) { return ParseURL(text) },
 		func(c *Case) *[]URL { return &c.Target.URLs }, URL.String)
 	urls.secret = true
 	set := urls.assign
@@ -30,29 +30,29 @@ func targetFields() []field {
 		s.host, s.port = "", ""
 		return set(s, dir, texts)
 	}
-	sourceIPs := listField("target", "source_ip", commas, func(_, text string) (string, error) {
-		ip, err := netip.ParseAddr(text)
-		if err != nil {
-			return "", fmt.Errorf("source_ip must be an IP address of this machine")
-		}
-		return ip.String(), nil
-	}, func(c *Case) *[]string { return &c.Target.SourceIPs }, same)
-	timeout := timeField("connect_timeout", time.Millisecond, time.Hour, func(c *Case) *time.Duration { return &c.Target.ConnectTimeout })
-	timeout.section = "target"
-	reconnect := unless(false, boolField("reconnect", func(c *Case) *bool { return &c.Target.Reconnect }))
-	reconnect.section = "target"
-	start := unless(1, intField("start_number", 0, maxClientNumber, func(c *Case) *int { return &c.Clients.StartNumber }))
-	start.section = "target"
-	return []field{urls, timeout, {section: "target", key: "connect_rate", parse: func(_, text string) (value, error) {
-		n, err := parseRate("connect_rate", text)
-		return plain(text, func(c *Case) { c.Target.ConnectRate = n }), err
-	}, get: func(s *Scenario) any { return s.base.Target.ConnectRate }}, sourceIPs, reconnect, start, followField()}
+	return in("target", urls,
+		timeField("connect_timeout", time.Millisecond, time.Hour, func(c *Case) *time.Duration { return &c.Target.ConnectTimeout }),
+		field{key: "connect_rate", parse: func(_, text string) (value, error) {
+			n, err := parseRate("connect_rate", text)
+			return plain(text, func(c *Case) { c.Target.ConnectRate = n }), err
+		}, get: func(s *Scenario) any { return s.base.Target.ConnectRate }},
+		listField("source_ip", commas, func(_, text string) (string, error) {
+			ip, err := netip.ParseAddr(text)
+			if err != nil {
+				return "", fmt.Errorf("source_ip must be an IP address of this machine")
+			}
+			return ip.String(), nil
+		}, func(c *Case) *[]string { return &c.Target.SourceIPs }, same),
+		unless(false, boolField("reconnect", func(c *Case) *bool { return &c.Target.Reconnect })),
+		unless(1, intField("start_number", 0, maxClientNumber, func(c *Case) *int { return &c.Clients.StartNumber })),
+		unless(false, boolField("follow_server_reference", func(c *Case) *bool { return &c.Target.FollowServerReference })),
+	)
 }
 
 func clientFields() []field {
 	list := []field{
-		stringField("clients", "topic", checkTopic, func(c *Case) *string { return &c.Clients.Topic }),
-		stringField("clients", "client_id", checkClientID, func(c *Case) *string { return &c.Clients.ClientID }),
+		stringField("topic", checkTopic, func(c *Case) *string { return &c.Clients.Topic }),
+		stringField("client_id", checkClientID, func(c *Case) *string { return &c.Clients.ClientID }),
 		{key: "username", parse: func(_, text string) (value, error) {
 			return plain(text, func(c *Case) { c.Clients.Username, c.Clients.HasUsername = text, true }), checkUsername(text)
 		}, get: func(s *Scenario) any {
@@ -82,15 +82,9 @@ func clientFields() []field {
 			s.passwordEnv = text
 			return nil
 		}, func(s *Scenario) any { return orNil(s.passwordEnv) }),
-		{key: "keepalive", parse: func(_, text string) (value, error) {
-			d, err := parseSeconds("keepalive", text, maxKeepAlive)
-			return plain(text, func(c *Case) { c.Clients.KeepAlive = d }), err
-		}, get: func(s *Scenario) any { return text.Duration(s.base.Clients.KeepAlive) }},
+		secondsField("keepalive", maxKeepAlive, func(c *Case) *time.Duration { return &c.Clients.KeepAlive }),
 		boolField("clean_start", func(c *Case) *bool { return &c.Clients.CleanStart }),
-		{key: "session_expiry", parse: func(_, text string) (value, error) {
-			d, err := parseSeconds("session_expiry", text, maxExpiry)
-			return plain(text, func(c *Case) { c.Clients.SessionExpiry = d }), err
-		}, get: func(s *Scenario) any { return text.Duration(s.base.Clients.SessionExpiry) }},
+		secondsField("session_expiry", maxExpiry, func(c *Case) *time.Duration { return &c.Clients.SessionExpiry }),
 		boolField("retain", func(c *Case) *bool { return &c.Clients.Retain }),
 		{key: "credentials", parse: func(dir, text string) (value, error) {
 			if text == "" {
@@ -99,15 +93,11 @@ func clientFields() []field {
 			path := resolve(dir, text)
 			return plain(path, func(c *Case) { c.Clients.Credentials = path }), nil
 		}, get: func(s *Scenario) any { return orNil(s.base.Clients.Credentials) }},
-		{key: "user_properties", many: repeated, assign: assignProperties, get: getProperties},
+		// Each keeps its case.
+		listField("user_properties", repeated, parseProperty, func(c *Case) *[]packet.UserProperty { return &c.Clients.UserProperties },
+			func(p packet.UserProperty) string { return p.Name + "=" + p.Value }),
 	}
-	list = append(list, propertyFields()...)
-	list = append(list, authFields()...)
-	list = append(list, willFields()...)
-	for i := range list {
-		list[i].section = "clients"
-	}
-	return list
+	return in("clients", slices.Concat(list, propertyFields(), authFields(), willFields())...)
 }
 
 // passwordField is one of the three ways to give a password: the last one
@@ -128,25 +118,7 @@ func passwordField(key string, assign func(s *Scenario, dir, text string) error,
 		}}
 }
 
-// assignProperties reads NAME=VALUE, each keeping its case.
-func assignProperties(s *Scenario, _ string, texts []string) error {
-	var list []packet.UserProperty
-	var bad elements
-	for i, text := range texts {
-		p, err := parseProperty(text)
-		if err != nil {
-			bad = append(bad, element{i, err})
-		}
-		list = append(list, p)
-	}
-	if bad != nil {
-		return bad
-	}
-	s.base.Clients.UserProperties = list
-	return nil
-}
-
-func parseProperty(s string) (packet.UserProperty, error) {
+func parseProperty(_, s string) (packet.UserProperty, error) {
 	name, val, ok := strings.Cut(s, "=")
 	if !ok || name == "" {
 		return packet.UserProperty{}, errors.New("user_properties must be written NAME=VALUE")
@@ -160,17 +132,6 @@ func parseProperty(s string) (packet.UserProperty, error) {
 	return packet.UserProperty{Name: name, Value: val}, checkVars("user_properties", val, "icur")
 }
 
-func getProperties(s *Scenario) any {
-	var list []string
-	for _, p := range s.base.Clients.UserProperties {
-		list = append(list, p.Name+"="+p.Value)
-	}
-	if list == nil {
-		return nil
-	}
-	return list
-}
-
 func ruleOf(err error) string {
 	var invalid *packet.InvalidError
 	if errors.As(err, &invalid) {
@@ -181,7 +142,7 @@ func ruleOf(err error) string {
 
 // tlsField is one string of the TLS options.
 func tlsField(key string, path bool, at func(*tlsconf.Options) *string) field {
-	return field{section: "tls", key: key, parse: func(dir, text string) (value, error) {
+	return field{key: key, parse: func(dir, text string) (value, error) {
 		if text == "" {
 			return value{}, fmt.Errorf("%s is empty", key)
 		}
@@ -193,7 +154,7 @@ func tlsField(key string, path bool, at func(*tlsconf.Options) *string) field {
 }
 
 func versionField(key string, at func(*tlsconf.Options) *uint16) field {
-	return field{section: "tls", key: key, parse: func(_, text string) (value, error) {
+	return field{key: key, parse: func(_, text string) (value, error) {
 		v, err := tlsconf.ParseVersion(text)
 		return plain(text, func(c *Case) { *at(&c.TLS) = v }), err
 	}, get: func(s *Scenario) any {
@@ -206,38 +167,22 @@ func versionField(key string, at func(*tlsconf.Options) *uint16) field {
 }
 
 func tlsFields() []field {
-	cafile := listField("tls", "cafile", repeated, func(dir, text string) (string, error) {
+	cafile := listField("cafile", repeated, func(dir, text string) (string, error) {
 		if text == "" {
 			return "", errors.New("cafile is empty")
 		}
 		return resolve(dir, text), nil
 	}, func(c *Case) *[]string { return &c.TLS.CAFiles }, same)
-	alpn := listField("tls", "alpn", commas, func(_, text string) (string, error) {
+	alpn := listField("alpn", commas, func(_, text string) (string, error) {
 		// [RFC 7301 3.1]
 		if text == "" || len(text) > 255 {
 			return "", errors.New("alpn names have 1 to 255 bytes")
 		}
 		return text, nil
 	}, func(c *Case) *[]string { return &c.TLS.ALPN }, same)
-	curves := listField("tls", "curves", commas, func(_, text string) (tls.CurveID, error) { return tlsconf.ParseCurve(text) },
+	curves := listField("curves", commas, func(_, text string) (tls.CurveID, error) { return tlsconf.ParseCurve(text) },
 		func(c *Case) *[]tls.CurveID { return &c.TLS.Curves }, tlsconf.CurveName)
-	insecure := boolField("insecure", func(c *Case) *bool { return &c.TLS.Insecure })
-	insecure.section = "tls"
-	insecure.get = func(s *Scenario) any {
-		if s.base.TLS.Insecure {
-			return true
-		}
-		return nil
-	}
-	resume := boolField("tls_resume", func(c *Case) *bool { return &c.TLS.Resume })
-	resume.section = "tls"
-	resume.get = func(s *Scenario) any {
-		if s.base.TLS.Resume {
-			return true
-		}
-		return nil
-	}
-	return []field{
+	return in("tls",
 		cafile,
 		tlsField("capath", true, func(o *tlsconf.Options) *string { return &o.CAPath }),
 		tlsField("cert", true, func(o *tlsconf.Options) *string { return &o.CertFile }),
@@ -248,9 +193,9 @@ func tlsFields() []field {
 		versionField("tls_min", func(o *tlsconf.Options) *uint16 { return &o.MinVersion }),
 		versionField("tls_max", func(o *tlsconf.Options) *uint16 { return &o.MaxVersion }),
 		curves,
-		insecure,
-		resume,
-	}
+		unless(false, boolField("insecure", func(c *Case) *bool { return &c.TLS.Insecure })),
+		unless(false, boolField("tls_resume", func(c *Case) *bool { return &c.TLS.Resume })),
+	)
 }
 
 // password returns the password that is in force, with variables. The one of

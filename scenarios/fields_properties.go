@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -46,8 +47,6 @@ const (
 	PayloadUTF8  = "utf-8"
 )
 
-const maxUint16, maxUint32 = 65_535, 4_294_967_295
-
 // leastConnack is the size in bytes of the smallest CONNACK: a client that takes
 // less cannot be let in. [MQTT5 3.2]
 const leastConnack = 5
@@ -60,19 +59,16 @@ func propertyFields() []field {
 		return unless(false, boolField(key, func(c *Case) *bool { return at(&c.Clients.Properties) }))
 	}
 	word := func(key string, check func(string) error, at func(*Properties) *string) field {
-		return stringField("clients", key, check, func(c *Case) *string { return at(&c.Clients.Properties) })
+		return stringField(key, check, func(c *Case) *string { return at(&c.Clients.Properties) })
 	}
 	axes := []field{
-		number("topic_alias", 0, maxUint16, func(p *Properties) *int { return &p.TopicAlias }),
-		number("topic_alias_maximum", 0, maxUint16, func(p *Properties) *int { return &p.TopicAliasMaximum }),
-		number("receive_maximum", 1, maxUint16, func(p *Properties) *int { return &p.ReceiveMaximum }),
-		number("maximum_packet_size", leastConnack, maxUint32, func(p *Properties) *int { return &p.MaximumPacketSize }),
+		number("topic_alias", 0, math.MaxUint16, func(p *Properties) *int { return &p.TopicAlias }),
+		number("topic_alias_maximum", 0, math.MaxUint16, func(p *Properties) *int { return &p.TopicAliasMaximum }),
+		number("receive_maximum", 1, math.MaxUint16, func(p *Properties) *int { return &p.ReceiveMaximum }),
+		number("maximum_packet_size", leastConnack, math.MaxUint32, func(p *Properties) *int { return &p.MaximumPacketSize }),
 		problemField(),
 		flag("request_response_information", func(p *Properties) *bool { return &p.ResponseInformation }),
-		unless("0s", field{key: "message_expiry", parse: func(_, s string) (value, error) {
-			d, err := parseSeconds("message_expiry", s, maxUint32)
-			return plain(text.Duration(d), func(c *Case) { c.Clients.Properties.MessageExpiry = d }), err
-		}, get: func(s *Scenario) any { return text.Duration(s.base.Clients.Properties.MessageExpiry) }}),
+		unless("0s", secondsField("message_expiry", math.MaxUint32, func(c *Case) *time.Duration { return &c.Clients.Properties.MessageExpiry })),
 		word("payload_format", checkPayloadFormat, func(p *Properties) *string { return &p.PayloadFormat }),
 		number("subscription_identifier", 1, packet.MaxRemainingLength, func(p *Properties) *int { return &p.SubscriptionIdentifier }),
 		flag("no_local", func(p *Properties) *bool { return &p.NoLocal }),

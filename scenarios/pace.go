@@ -46,12 +46,12 @@ func paceFields() []field {
 			return plain(text.Duration(d), func(c *Case) { at(c).interval = d }), err
 		}, get: func(s *Scenario) any { return text.Duration(at(&s.base).interval) }}),
 		{key: "stages", many: commas, assign: assignStages, get: func(s *Scenario) any { return stagesText(at(&s.base).steps) }},
-		unless("0s", timeField("ramp", 0, maxTime, func(c *Case) *time.Duration { return &at(c).ramp })),
+		unless("0s", timeField("ramp", 0, MaxDuration, func(c *Case) *time.Duration { return &at(c).ramp })),
 		unless(string(Constant), field{key: "arrival", parse: func(_, text string) (value, error) {
 			a, err := parseArrival(text)
 			return plain(text, func(c *Case) { c.Load.Arrival = a }), err
 		}, get: func(s *Scenario) any { return string(s.base.Load.Arrival) }}),
-		unless("0s", timeField("duration", 0, maxTime, func(c *Case) *time.Duration { return &at(c).duration })),
+		unless("0s", timeField("duration", 0, MaxDuration, func(c *Case) *time.Duration { return &at(c).duration })),
 	}
 }
 
@@ -119,7 +119,7 @@ func parseStep(text string) (step, error) {
 	if !ok {
 		return step{}, errors.New("stages are written TIME:RATE, such as 30s:1k,1m:10k,30s:0")
 	}
-	d, err := parseTime("stages", left, 0, maxTime)
+	d, err := parseTime("stages", left, 0, MaxDuration)
 	if err != nil && left != "0" {
 		return step{}, err
 	}
@@ -135,10 +135,7 @@ func stagesText(steps []step) any {
 	for _, st := range steps {
 		list = append(list, text.Duration(st.duration)+":"+strconv.FormatFloat(st.rate, 'f', -1, 64))
 	}
-	if list == nil {
-		return nil
-	}
-	return list
+	return listOrNil(list)
 }
 
 // takeRate makes the rate key that a setting gives the only one: the
@@ -284,8 +281,8 @@ func (s *Scenario) settleStages(l *Load, fail failer) {
 		}
 		rate = st.rate
 	}
-	if sum < 1 || total > maxTime {
-		fail("stages", "stages hold %.0f messages in %s: at least 1, in at most %s, are a load", sum, text.Duration(total), text.Duration(maxTime))
+	if sum < 1 || total > MaxDuration {
+		fail("stages", "stages hold %.0f messages in %s: at least 1, in at most %s, are a load", sum, text.Duration(total), text.Duration(MaxDuration))
 		return
 	}
 	s.settleWindows(l, total, fail)

@@ -39,8 +39,8 @@ func parseTrace(path, dir string) (Payload, error) {
 	}
 	sizes.least, sizes.most = slices.Min(sizes.list), slices.Max(sizes.list)
 	p.sizes, p.Size = sizes, sizes.most
-	if p.stages = traceStages(times); stagesTime(p.stages) > maxTime {
-		return fail(fmt.Errorf("is longer than %s", text.Duration(maxTime)))
+	if p.stages = traceStages(times); stagesTime(p.stages) > MaxDuration {
+		return fail(fmt.Errorf("is longer than %s", text.Duration(MaxDuration)))
 	}
 	return p, nil
 }
