@@ -29,7 +29,7 @@ var allowed = map[string]string{
 	"load":                "internal/dial scenarios mqtt mqtt/packet tlsconf result internal/pace internal/cputime internal/text",
 	"internal/preflight":  "internal/dial load scenarios mqtt mqtt/packet tlsconf result internal/text",
 	"internal/bench":      "internal/preflight internal/dial load broker mqtt mqtt/packet scenarios tlsconf result internal/text",
-	"internal/calibrate":  "internal/bench internal/dial load broker mqtt mqtt/packet scenarios tlsconf result result/stats internal/pace internal/cputime internal/wire internal/text",
+	"internal/calibrate":  "internal/bench load broker scenarios result",
 	"report":              "result internal/text",
 	"cmd":                 "internal/bench internal/dial mqtt mqtt/packet tlsconf scenarios load result report broker internal/calibrate internal/preflight internal/strictyaml internal/file internal/text",
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,20 +10,14 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// writeCalibration writes what calibrate found: the figures with their goals,
-// how far the tool goes here, and the known answers. grid writes a table, list
-// the lines of a section.
+// writeCalibration writes what calibrate found: how far the tool goes here, and
+// the known answers. grid writes a table, list the lines of a section.
 func writeCalibration(r *result.Report, grid func(*table) error, list func(name string, lines []string)) error {
-	c := r.Calibration
-	if err := grid(figureTable(c)); err != nil {
-		return err
-	}
-	list("Verdict", verdictLines(c))
 	list("This tool's ceiling here, messages per second (best round)", nil)
 	if err := grid(ceilingTable(r.Cases)); err != nil {
 		return err
 	}
-	list("Known answers", answerLines(c.Answers))
+	list("Known answers", answerLines(r.Calibration.Answers))
 	return nil
 }
 
@@ -55,133 +48,14 @@ func markdownCalibration(b *bytes.Buffer, r *result.Report) error {
 		})
 }
 
-// calibrationLine says how the figures came about.
+// calibrationLine says how the numbers came about.
 func calibrationLine(r *result.Report) string {
 	c := r.Calibration
-	line := fmt.Sprintf("Calibration: %d interleaved rounds, medians (least-most); CPU is that of getrusage", c.Rounds)
+	line := fmt.Sprintf("Calibration: %d interleaved rounds", c.Rounds)
 	if c.LoadAverage != nil {
 		line += fmt.Sprintf("; load average before %.1f", *c.LoadAverage)
 	}
 	return line
-}
-
-func figureTable(c *result.Calibration) *table {
-	t := &table{Rows: len(c.Figures)}
-	columns := []column{{Name: "What"}, {Name: "At"}, {Name: "Value", Number: true}, {Name: "Ratio", Number: true}, {Name: "Goal"}, {Name: "Verdict"}}
-	for _, f := range c.Figures {
-		for i, cell := range []string{f.Name, at(f.Params), spread(f.Value, f.Unit), ratio(f), goal(f), verdict(f)} {
-			columns[i].Cells = append(columns[i].Cells, cell)
-		}
-	}
-	t.Columns = columns
-	return t
-}
-
-// at names the params by their values alone, with what makes a value clear.
-func at(params []result.Param) string {
-	var parts []string
-	for _, p := range params {
-		switch p.Key {
-		case "qos":
-			parts = append(parts, "QoS "+p.Value)
-		case "payload":
-			parts = append(parts, p.Value+" B")
-		case "rate":
-			parts = append(parts, p.Value+"/s")
-		case "connections", "pairs":
-			if p.Value == "1" {
-				p.Key = strings.TrimSuffix(p.Key, "s")
-			}
-			parts = append(parts, p.Value+" "+p.Key)
-		default:
-			parts = append(parts, p.Value)
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// spread is "34.91 ns (30.12-41.70)".
-func spread(s *result.Spread, unit string) string {
-	if s == nil {
-		return nA
-	}
-	median := quantity(s.Median, unit)
-	if s.Min == s.Max {
-		return median
-	}
-	return fmt.Sprintf("%s (%s-%s)", median, quantity(s.Min, unit), quantity(s.Max, unit))
-}
-
-func ratio(f result.Figure) string {
-	if f.Against == "" {
-		return ""
-	}
-	if f.Ratio == nil {
-		return nA
-	}
-	return fmt.Sprintf("%.2fx %s (%.2f-%.2f)", f.Ratio.Median, f.Against, f.Ratio.Min, f.Ratio.Max)
-}
-
-func goal(f result.Figure) string {
-	unit := f.Unit
-	if f.Against != "" {
-		unit = "x"
-	}
-	switch {
-	case f.Must == nil:
-		return ""
-	case f.Aim == nil:
-		return "at most " + quantity(*f.Must, unit)
-	}
-	return fmt.Sprintf("at most %s, aim %s", quantity(*f.Must, unit), quantity(*f.Aim, unit))
-}
-
-func verdict(f result.Figure) string {
-	if f.Reason != "" {
-		return f.Verdict + ": " + f.Reason
-	}
-	return f.Verdict
-}
-
-// quantity prints v in unit: times and bytes in the size that suits them.
-func quantity(v float64, unit string) string {
-	switch unit {
-	case "ns":
-		return signed(v)
-	case "bytes":
-		return result.FormatFloat(v/1024, 1) + " KiB"
-	case "/s":
-		return result.FormatFloat(v, 0) + "/s"
-	case "%":
-		return fmt.Sprintf("%.3g %%", v)
-	case "x":
-		return fmt.Sprintf("%gx", v)
-	}
-	return fmt.Sprintf("%.2g", v)
-}
-
-// signed is a time that may be a difference, with three digits.
-func signed(ns float64) string {
-	u := result.UnitFor(math.Abs(ns))
-	return fmt.Sprintf("%.3g %s", ns/u.NS, u.Name)
-}
-
-func verdictLines(c *result.Calibration) []string {
-	goals := len(c.Figures) - c.Count(result.FigureNoGoal)
-	aim := c.Count(result.FigureAim)
-	lines := []string{fmt.Sprintf("  %d of %d goals hold, %d of them reach what was aimed at; %d missed, %d not measured",
-		aim+c.Count(result.FigureHolds), goals, aim, c.Count(result.FigureMisses), c.Count(result.FigureNotMeasured))}
-	for _, f := range c.Figures {
-		if f.Verdict != result.FigureMisses {
-			continue
-		}
-		seen := ratio(f)
-		if f.Against == "" {
-			seen = spread(f.Value, f.Unit)
-		}
-		lines = append(lines, fmt.Sprintf("  missed: %s (%s): %s, %s", f.Name, at(f.Params), seen, goal(f)))
-	}
-	return lines
 }
 
 // ceilingTable has a row per transport, QoS and payload, and a column for each

@@ -7,48 +7,6 @@ import (
 	"testing"
 )
 
-func TestFigureVerdicts(t *testing.T) {
-	must, aim := 2.0, 1.5
-	spread := func(v float64) *Spread { return &Spread{v, v, v} }
-	for _, c := range []struct {
-		name string
-		f    Figure
-		want string
-	}{
-		{"aim reached", Figure{Value: spread(1.5), Must: &must, Aim: &aim}, FigureAim},
-		{"between", Figure{Value: spread(1.6), Must: &must, Aim: &aim}, FigureHolds},
-		{"exactly must", Figure{Value: spread(2), Must: &must, Aim: &aim}, FigureHolds},
-		{"beyond", Figure{Value: spread(2.01), Must: &must, Aim: &aim}, FigureMisses},
-		{"no aim", Figure{Value: spread(0), Must: &must}, FigureHolds},
-		{"no goal", Figure{Value: spread(9)}, FigureNoGoal},
-		{"the ratio counts", Figure{Value: spread(900), Ratio: spread(1.9), Against: "x", Must: &must}, FigureHolds},
-		{"no ratio", Figure{Value: spread(1), Against: "x", Must: &must}, FigureNotMeasured},
-		{"a value in doubt", Figure{Value: spread(1), Must: &must, Reason: "why"}, FigureNotMeasured},
-		{"nothing", Figure{Must: &must, Reason: "why"}, FigureNotMeasured},
-	} {
-		c.f.Judge()
-		if c.f.Verdict != c.want {
-			t.Errorf("%s: %s, want %s", c.name, c.f.Verdict, c.want)
-		}
-		if (c.f.Reason != "") != (c.want == FigureNotMeasured) {
-			t.Errorf("%s: reason %q", c.name, c.f.Reason)
-		}
-	}
-}
-
-func TestSpreadAndRatios(t *testing.T) {
-	if s := SpreadOf([]float64{30, 10, 20, 40}); *s != (Spread{25, 10, 40}) {
-		t.Errorf("spread %+v", *s)
-	}
-	if s := SpreadOf(nil); s != nil {
-		t.Errorf("the spread of nothing is %+v", *s)
-	}
-	// Round by round: 10/5, 30/10; 8/0 has no ratio, the last no partner.
-	if s := SpreadOf(Ratios([]float64{10, 30, 8, 7}, []float64{5, 10, 0})); *s != (Spread{2.5, 2, 3}) {
-		t.Errorf("ratios %+v", *s)
-	}
-}
-
 // calibrated is a calibration of 10 B at 2,000,000/s (500 ns), 1,024 B at
 // 500,000/s (2,000 ns), at QoS 1 over TCP, in another process.
 func calibrated() *Report {

@@ -61,6 +61,12 @@ func (u URL) GoString() string { return u.String() }
 // MarshalText is [URL.String], so that JSON shows no password either.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
+// UnmarshalText is [ParseURL].
+func (u *URL) UnmarshalText(b []byte) (err error) {
+	*u, err = ParseURL(string(b))
+	return err
+}
+
 // ParseURL reads the address of a broker: mqtt://, tcp://, mqtts://, ssl://,
 // tls:// or tcps:// with optional user information, or a bare host, host:port,
 // IPv4 or IPv6 address, which means mqtt. Without a port it is 1883, or 8883

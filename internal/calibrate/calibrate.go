@@ -1,8 +1,14 @@
-// Package calibrate measures the tool itself on this machine: what a message, a
-// connection and an idle connection cost, how late its pacer is, each beside
-// the least that the same work costs without MQTT, in interleaved rounds of one
-// run; and whether measurements of something known give the known answer. CPU
-// time, not wall time, is what it compares: that survives a busy machine.
+// Package calibrate answers two questions about the tool itself on this machine:
+// how many messages per second it can carry, its ceiling, and whether a
+// measurement of something known gives the known answer.
+//
+// [Run] fills a report. Its cases are the engine's own against the loopback
+// broker, once in this process and once with the broker in another one, which
+// [ServePeer] is; result.AddCeilings reads them later. Its known answers come
+// from brokers with a fault and from statistics of fixed numbers.
+//
+// It sets no goals. What a message, a connection and a rate may cost is the
+// developers' business: see internal/interop/goals.
 package calibrate
 
 import (
@@ -10,7 +16,6 @@ import (
 	_ "embed" // calibrate.yaml
 	"fmt"
 	"os/exec"
-	"slices"
 	"time"
 
 	"github.com/mqttload/mqttload/result"
@@ -25,16 +30,6 @@ type Options struct {
 	RunID  string
 	Rounds int           // interleaved; at least 1
 	Time   time.Duration // of one measurement
-	// Messages is over how many allocations are counted: enough for the few that
-	// an iteration makes as such not to show.
-	Messages int64
-	// Connects is how many connections are made per round, kind and transport;
-	// Idle how many are kept while memory is measured.
-	Connects, Idle int
-	// Full measures many connections and rates that are kept as well; Many is how
-	// many connections at most.
-	Full bool
-	Many int
 	// Settings override the scenario's keys, such as transport, tls_max and curves.
 	Settings []Setting
 	// Peer makes the command that runs [ServePeer] as another process; its
@@ -53,129 +48,55 @@ type Setting struct {
 }
 
 // Run measures everything and fills the scenario, the cases and the
-// calibration of a report. A goal that is missed or a wrong answer is in it; an
-// error means that something could not be measured at all.
+// calibration of a report. A wrong answer is in it; an error means that something
+// could not be measured at all.
 func Run(ctx context.Context, o Options, r *result.Report) error {
-	sc, err := o.scenario()
+	sc, err := o.Scenario()
 	if err != nil {
 		return err
 	}
 	r.Scenario, r.ScenarioHash = sc.Effective(), sc.Hash()
-	m := &measurement{Options: o, cal: &result.Calibration{Rounds: o.Rounds, LoadAverage: o.LoadAverage}, transports: o.transports(sc)}
-	r.Calibration = m.cal
-	if err := m.run(ctx); err != nil {
+	peer, err := startPeer(o.Peer)
+	if err != nil {
 		return err
 	}
-	for _, p := range m.places {
-		r.Cases = append(r.Cases, p.results()...)
+	defer peer.close()
+	o.tell("known answers")
+	r.Calibration = &result.Calibration{Rounds: o.Rounds, LoadAverage: o.LoadAverage, Answers: knownAnswers(ctx)}
+	b, local, err := startBroker()
+	if err != nil {
+		return err
 	}
-	if m.full != nil {
-		r.Cases = append(r.Cases, m.full.results()...)
+	defer func() { _ = b.Close() }()
+	for _, p := range []place{{result.PlaceIn, local}, {result.PlaceOwn, peer.broker}} {
+		if err := p.measure(ctx, &o, r); err != nil {
+			return fmt.Errorf("calibrate the engine, broker %s: %w", p.name, err)
+		}
 	}
-	r.Target = m.target
-	m.figures()
 	return nil
 }
 
-// scenario is the file with what was asked for.
-func (o *Options) scenario() (*scenarios.Scenario, error) {
+func (o *Options) tell(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// Scenario is the calibration's own scenario with the options in it. Its cases
+// can be made: an error names the setting that is wrong.
+func (o *Options) Scenario() (*scenarios.Scenario, error) {
 	sc, err := scenarios.Parse("calibrate.yaml", scenarioFile)
 	if err != nil {
 		return nil, err
 	}
-	set := func(key, value string) {
-		if err == nil {
-			err = sc.Set(key, value)
+	settings := append([]Setting{set("launches", fmt.Sprint(o.Rounds)), set("min_time", o.Time.String())}, o.Settings...)
+	for _, s := range settings {
+		if err := sc.SetFrom(s.Place, s.Key, s.Values...); err != nil {
+			return nil, err
 		}
-	}
-	set("launches", fmt.Sprint(o.Rounds))
-	set("min_time", o.Time.String())
-	for _, s := range o.Settings {
-		if err == nil {
-			err = sc.SetFrom(s.Place, s.Key, s.Values...)
-		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	_, err = sc.Cases()
 	return sc, err
 }
 
-// Check reports what is wrong with the settings.
-func (o *Options) Check() error {
-	_, err := o.scenario()
-	return err
-}
-
-func (o *Options) transports(sc *scenarios.Scenario) (list []scenarios.Transport) {
-	cases, _ := sc.Cases() // has just gone well
-	for _, c := range cases {
-		if !slices.Contains(list, c.Transport) {
-			list = append(list, c.Transport)
-		}
-	}
-	return list
-}
-
-// measurement is one run of calibrate.
-type measurement struct {
-	Options
-	cal        *result.Calibration
-	transports []scenarios.Transport
-	places     []*place
-	target     result.Target
-	connects   map[scenarios.Transport]*connects
-	idle       map[scenarios.Transport]idle
-	recordings []recording
-	pacers     []pacing
-	full       *place           // where Full
-	bare       []float64        // CPU per message of bare clients, in ns
-	allocs     map[byte]float64 // per message, by QoS
-}
-
-func (m *measurement) tell(format string, args ...any) {
-	if m.Progress != nil {
-		m.Progress(fmt.Sprintf(format, args...))
-	}
-}
-
-// run measures, in the order in which a reader asks: are the answers right,
-// then what things cost.
-func (m *measurement) run(ctx context.Context) error {
-	peer, err := startPeer(m.Peer)
-	if err != nil {
-		return err
-	}
-	defer peer.close()
-	m.tell("known answers")
-	m.cal.Answers = knownAnswers(ctx)
-	local, err := openEnds()
-	if err != nil {
-		return err
-	}
-	defer local.close()
-	m.places = []*place{{name: result.PlaceIn, ends: &local.ends}, {name: result.PlaceOwn, ends: &peer.ends, peer: peer}}
-	for _, p := range m.places {
-		p.m = m
-		if err := p.run(ctx); err != nil {
-			return err
-		}
-	}
-	if err := m.allocations(ctx); err != nil {
-		return err
-	}
-	if err := m.recording(ctx); err != nil {
-		return err
-	}
-	if err := m.connect(ctx, peer); err != nil {
-		return err
-	}
-	if err := m.idleMemory(ctx, peer); err != nil {
-		return err
-	}
-	if err := m.pacing(ctx); err != nil || !m.Full {
-		return err
-	}
-	return m.runFull(ctx, peer)
-}
+func set(key, value string) Setting { return Setting{"calibrate", key, []string{value}} }

@@ -22,7 +22,7 @@ const peerVariable = "MQTTLOAD_TEST_PEER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(peerVariable) != "" {
-		if err := calibrate.ServePeer(context.Background(), os.Stdin, os.Stdout); err != nil {
+		if err := calibrate.ServePeer(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 func options() calibrate.Options {
 	return calibrate.Options{
-		RunID: "test", Rounds: 2, Time: time.Millisecond, Messages: 2000, Connects: 8, Idle: 16,
+		RunID: "test", Rounds: 2, Time: time.Millisecond,
 		Peer: func() *exec.Cmd {
 			c := exec.Command(os.Args[0])
 			c.Env = append(os.Environ(), peerVariable+"=1")
@@ -41,8 +41,8 @@ func options() calibrate.Options {
 	}
 }
 
-// TestRun is a whole calibration of a hundredth of the size: every figure is
-// there, and the report is one that the other commands take.
+// TestRun is a whole calibration of a hundredth of the size: every case is there,
+// run gets its ceilings from it, and the report is one that the other commands take.
 func TestRun(t *testing.T) {
 	r := &result.Report{Schema: result.Schema, Run: result.Run{ID: "test", Status: result.StatusComplete}}
 	o, payloads, levels := options(), 3, 3
@@ -62,16 +62,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("wrong answer: %+v", a)
 		}
 	}
-	for _, f := range r.Calibration.Figures {
-		if f.Verdict == result.FigureNotMeasured && !strings.Contains(f.Reason, "noise") {
-			t.Errorf("not measured: %+v", f)
-		}
-		if f.Value != nil && (f.Value.Median < f.Value.Min || f.Value.Median > f.Value.Max) {
-			t.Errorf("spread out of order: %+v", f)
-		}
-	}
-	// 2 transports x payloads x (echo and each QoS), each QoS of MQTT 5, twice.
-	if want := 2 * (2*payloads*(1+levels) + levels); len(r.Cases) != want {
+	// 2 transports x payloads x each QoS, and each QoS of MQTT 5, at two places.
+	if want := 2 * (2*payloads*levels + levels); len(r.Cases) != want {
 		t.Errorf("%d cases, want %d", len(r.Cases), want)
 	}
 	for _, c := range r.Cases {
@@ -79,7 +71,28 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: n %d, cpu %+v, delivery %+v", c.ID, c.Summary.N, c.CPU, c.Delivery)
 		}
 	}
+	ceilings(t, r)
 	roundTrip(t, r)
+}
+
+// ceilings: a run over each transport gets one, against the broker of another
+// process and against the embedded one.
+func ceilings(t *testing.T, r *result.Report) {
+	if r.Target.TLS == nil {
+		t.Errorf("the target has no TLS: %+v", r.Target)
+	}
+	rate := 1000.0
+	for _, embedded := range []bool{false, true} {
+		for _, transport := range []string{"tcp", "tls"} {
+			run := &result.Report{Target: result.Target{Embedded: embedded}, Cases: []result.Case{{
+				Params:  []result.Param{{Key: "transport", Value: transport}, {Key: "qos", Value: "0"}, {Key: "payload", Value: "10"}},
+				Summary: result.Summary{MessagesPerSec: &rate},
+			}}}
+			if result.AddCeilings(r, run); run.Cases[0].Ceiling == nil {
+				t.Errorf("over %s, embedded %v: no ceiling", transport, embedded)
+			}
+		}
+	}
 }
 
 // roundTrip writes and reads the report, audits it and compares it with itself.
@@ -92,7 +105,7 @@ func roundTrip(t *testing.T, r *result.Report) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := in.Report.Calibration; len(got.Figures) != len(r.Calibration.Figures) || len(got.Answers) != 5 || got.Rounds != 2 {
+	if got := in.Report.Calibration; len(got.Answers) != 5 || got.Rounds != 2 {
 		t.Errorf("read back: %+v", got)
 	}
 	for _, f := range result.Audit(in) {
@@ -113,11 +126,11 @@ func roundTrip(t *testing.T, r *result.Report) {
 func TestSettings(t *testing.T) {
 	o := options()
 	o.Settings = []calibrate.Setting{{Place: "--transport", Key: "transport", Values: []string{"carrier-pigeon"}}}
-	if err := o.Check(); err == nil || !strings.Contains(err.Error(), "--transport") {
+	if _, err := o.Scenario(); err == nil || !strings.Contains(err.Error(), "--transport") {
 		t.Errorf("a wrong transport: %v", err)
 	}
 	o.Settings[0].Values[0] = "tcp"
-	if err := o.Check(); err != nil {
+	if _, err := o.Scenario(); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,279 +3,83 @@ package calibrate
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// workEcho is the kind of work beside result.WorkEngine.
-const workEcho = "echo"
+// smallest is the payload of the cases that are about messages, not bytes.
+const smallest = 10
 
-// place is where the broker and the echo run, and what was measured there. It
-// observes the engine, which runs a launch of every case in turn: those are the
-// rounds, and before the first QoS of each payload comes the echo's turn.
+// place is where the broker runs.
 type place struct {
-	m     *measurement
-	name  string
-	ends  *ends
-	peer  *peer // nil for this process
-	cases []scenarios.Case
-	err   error
-
-	cells  []cell  // by index of the case
-	echoes []*cell // in the order they were first run
-	start  time.Time
-	peerAt time.Duration
+	name   string // result.PlaceIn or result.PlaceOwn
+	broker endpoints
 }
 
-// cell is one case over the rounds. Per message, in ns: own is the CPU time of
-// this process, other that of the other one.
-type cell struct {
-	c          *scenarios.Case
-	work       string
-	own, other []float64
-	rate       []float64 // messages per second
-	writes     []float64 // per message
-	result     result.Case
-}
-
-// run runs the engine's cases of this place.
-func (p *place) run(ctx context.Context) error {
-	if err := p.plan(); err != nil {
+// measure runs the engine's cases, a launch of each in turn: those are the
+// rounds. It adds them to r.
+func (p *place) measure(ctx context.Context, o *Options, r *result.Report) error {
+	cases, err := p.cases(o)
+	if err != nil {
 		return err
 	}
-	return p.measure(ctx)
-}
-
-func (p *place) measure(ctx context.Context) error {
-	for i := range p.cases {
-		p.cells[i].c = &p.cases[i]
-	}
-	p.start = time.Now()
-	x := load.New(load.Config{RunID: p.m.RunID, Observer: load.Observer{Connected: p.connected, Phase: p.phase, LaunchDone: p.launchDone}, Embedded: p.peer == nil})
-	cases, err := x.Run(ctx, p.cases)
-	if p.err != nil {
-		err = p.err
-	}
-	if err != nil {
-		return fmt.Errorf("calibrate the engine, broker %s: %w", p.name, err)
-	}
-	for i := range cases {
-		if d := cases[i].Delivery; !sound(d) {
-			return fmt.Errorf("calibrate %s: the delivery account is not clean: %+v", cases[i].ID, d)
+	connected := func(t result.Target) {
+		t.Embedded = true // in whatever process
+		// The first connection over TLS tells more than the first one.
+		if t.TLS != nil || r.Target.TLS == nil {
+			r.Target = t
 		}
-		p.cells[i].result = cases[i]
 	}
-	return nil
-}
-
-// sound reports whether everything that was sent came once, in order, whole.
-// That a busy machine did not keep a rate is a figure, not a fault.
-func sound(d result.Delivery) bool {
-	d.Scheduled, d.Unsent = d.Sent, 0
-	return d.Clean()
-}
-
-// plan makes the cases: the scenario's, then MQTT 5 with the smallest payload
-// over the first transport.
-func (p *place) plan() error {
-	if err := p.add(result.WorkEngine, nil); err != nil {
-		return err
-	}
-	return p.add(result.WorkEngine, nil, set("payload", strconv.Itoa(small)), set("transport", string(p.m.transports[0])), set("protocol", "5"))
-}
-
-// add adds the cases of the scenario with the settings, told apart by the work
-// and params.
-func (p *place) add(work string, params []result.Param, settings ...Setting) error {
-	o := p.m.Options
-	o.Settings = slices.Concat(o.Settings, settings)
-	sc, err := o.scenario()
-	if err != nil {
-		return err
-	}
-	cases, err := sc.Cases()
-	for _, c := range scenarios.At(cases, p.ends.endpoints()) {
-		c.Params = slices.Concat([]result.Param{param(result.ParamWork, work), param(result.ParamPlace, p.name)}, params, c.Params)
-		c.ID = result.CaseID(c.Params)
-		p.cases = append(p.cases, c)
-		p.cells = append(p.cells, cell{work: work})
-	}
-	return err
-}
-
-func set(key, value string) Setting { return Setting{"calibrate", key, []string{value}} }
-
-// otherCPU is the CPU time of the other process, 0 where there is none.
-func (p *place) otherCPU() (time.Duration, error) {
-	if p.peer == nil {
-		return 0, nil
-	}
-	a, err := p.peer.ask(request{Do: "usage"})
-	return time.Duration(a.CPUNS), err
-}
-
-// connected is told of the first connection, and of the first over TLS, which
-// tells more: no later one without replaces it.
-func (p *place) connected(t result.Target) {
-	t.Embedded = true // in whatever process
-	if t.TLS != nil || p.m.target.TLS == nil {
-		p.m.target = t
-	}
-}
-
-// phase gives the echo its turn before the clients of a launch connect.
-func (p *place) phase(_ context.Context, phase load.Phase, l load.Launch) error {
-	if phase != load.Connecting {
+	phase := func(_ context.Context, phase load.Phase, l load.Launch) error {
+		if phase == load.Connecting {
+			o.tell("round %d of %d: %s", l.Number, o.Rounds, l.Case.ID)
+		}
 		return nil
 	}
-	c, index, launch := l.Case, l.Index, l.Number
-	p.m.tell("round %d of %d: %s", launch, p.m.Rounds, c.ID)
-	switch work := p.cells[index].work; {
-	case p.err != nil:
-	case work == result.WorkEngine && c.QoS == p.cases[0].QoS && !p.repeats(index):
-		p.err = p.echo(c, launch)
-	case work == workMany:
-		p.err = p.m.bareClients(p, c)
-	}
-	at, err := p.otherCPU()
-	p.peerAt = at
-	p.fail(err)
-	return p.err
-}
-
-// repeats reports whether an earlier case has the same transport and payload,
-// at the same QoS.
-func (p *place) repeats(index int) bool {
-	c := p.cases[index]
-	return slices.ContainsFunc(p.cases[:index], func(o scenarios.Case) bool {
-		return o.Transport == c.Transport && o.Payload.Name == c.Payload.Name && o.QoS == c.QoS
-	})
-}
-
-func (p *place) fail(err error) {
-	if p.err == nil {
-		p.err = err
-	}
-}
-
-// launchDone takes what the launch has added to the case.
-func (p *place) launchDone(index int, r *result.Case) {
-	at, err := p.otherCPU()
-	p.fail(err)
-	k := &p.cells[index]
-	last := &k.result
-	messages := float64(r.Delivery.Delivered - last.Delivery.Delivered)
-	if messages <= 0 {
-		return // Run returns why
-	}
-	everything, elapsed := 0.0, 0.0
-	for _, it := range r.Iterations[len(last.Iterations):] {
-		everything += float64(it.Received)
-		if it.Stage == result.StageActual {
-			elapsed += float64(it.ElapsedNS)
-		}
-	}
-	k.own = append(k.own, float64(r.CPU.UserNS+r.CPU.SystemNS-last.CPU.UserNS-last.CPU.SystemNS)/messages)
-	// The broker's time is known from launch to launch, warm-up included.
-	k.other = append(k.other, float64(at-p.peerAt)/everything)
-	k.rate = append(k.rate, messages*1e9/elapsed)
-	k.writes = append(k.writes, float64(r.IO.Writes-last.IO.Writes)/messages)
-	k.result = *r
-}
-
-// echo measures the raw echo of packets like c's.
-func (p *place) echo(c *scenarios.Case, launch int) error {
-	conf, err := p.ends.clientTLS(c)
+	measured, err := load.New(load.Config{
+		RunID: o.RunID, Observer: load.Observer{Connected: connected, Phase: phase}, Embedded: p.name == result.PlaceIn,
+	}).Run(ctx, cases)
 	if err != nil {
 		return err
 	}
-	dial := func(ctx context.Context) (net.Conn, error) { return p.ends.dialEcho(ctx, c.Transport, conf) }
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	r, err := rawEcho(ctx, dial, p.m.Time, packetSize(c), p.otherCPU)
+	for _, c := range measured {
+		if !c.Delivery.Clean() {
+			return fmt.Errorf("%s: the delivery account is not clean: %+v", c.ID, c.Delivery)
+		}
+		r.Cases = append(r.Cases, c)
+	}
+	return nil
+}
+
+// cases are the scenario's, then MQTT 5 with the smallest payload over the first
+// transport.
+func (p *place) cases(o *Options) ([]scenarios.Case, error) {
+	list, err := p.add(nil, o)
 	if err != nil {
-		return fmt.Errorf("raw echo over %s: %w", c.Transport, err)
+		return nil, err
 	}
-	p.echoOf(c).add(r, launch, p.start)
-	return nil
-}
-
-// echoOf is the echo beside c, made where it is the first time.
-func (p *place) echoOf(c *scenarios.Case) *cell {
-	for _, e := range p.echoes {
-		if e.c.Transport == c.Transport && e.c.Payload.Name == c.Payload.Name {
-			return e
-		}
-	}
-	params := []result.Param{
-		{Key: result.ParamWork, Value: workEcho}, {Key: result.ParamPlace, Value: p.name},
-		{Key: "transport", Value: string(c.Transport)}, {Key: "payload", Value: c.Payload.Name},
-	}
-	e := &cell{c: c, work: workEcho, result: result.Case{
-		ID: result.CaseID(params), Params: params, OperationsPerMessage: 1, Delivery: result.Delivery{CountsOnly: true},
-	}}
-	p.echoes = append(p.echoes, e)
-	return e
-}
-
-// add takes one round of echo as an iteration: a packet that came back is a
-// message.
-func (k *cell) add(r echoRun, launch int, start time.Time) {
-	n := r.bytes / int64(packetSize(k.c))
-	k.own = append(k.own, float64(r.own)/float64(n))
-	k.other = append(k.other, float64(r.other)/float64(n))
-	k.rate = append(k.rate, float64(n)/r.elapsed.Seconds())
-	c := &k.result
-	c.Iterations = append(c.Iterations, result.Iteration{
-		Launch: launch, Stage: result.StageActual, Index: 1, StartNS: int64(r.finished.Sub(start) - r.elapsed),
-		ElapsedNS: int64(r.elapsed), Operations: n, Sent: n, Received: n, Bytes: n * int64(k.c.Payload.Size),
+	v5 := *o
+	v5.Settings = slices.Concat(o.Settings, []Setting{
+		set("payload", strconv.Itoa(smallest)), set("transport", string(list[0].Transport)), set("protocol", "5"),
 	})
-	c.Delivery.Add(result.Delivery{Scheduled: n, Sent: n, Expected: n, Received: n, Delivered: n})
-	c.Clients.Planned++
-	c.Clients.Connected++
-	c.CPU.UserNS += int64(r.own) // user and system together: what is compared is their sum
-	c.IO.Reads += r.io.Reads
-	c.IO.Writes += r.io.Writes
-	c.IO.BytesRead += r.io.BytesRead
-	c.IO.BytesWritten += r.io.BytesWritten
-	c.Summary = result.Summarize(c.Iterations, 1)
+	return p.add(list, &v5)
 }
 
-// results are the cases for the report: every echo before what it is the measure of.
-func (p *place) results() (list []result.Case) {
-	for _, e := range p.echoes {
-		e.result.Warnings = result.Analyze(e.result)
-		list = append(list, e.result)
+// add adds the cases of a scenario, told apart by the place.
+func (p *place) add(list []scenarios.Case, o *Options) ([]scenarios.Case, error) {
+	sc, err := o.Scenario()
+	if err != nil {
+		return nil, err
 	}
-	for _, k := range p.cells {
-		list = append(list, k.result)
+	cases, err := sc.Cases()
+	for _, c := range scenarios.At(cases, p.broker) {
+		c.Params = append([]result.Param{{Key: result.ParamWork, Value: result.WorkEngine}, {Key: result.ParamPlace, Value: p.name}}, c.Params...)
+		c.ID = result.CaseID(c.Params)
+		list = append(list, c)
 	}
-	return list
-}
-
-// find is the cell of the work, nil where there is none.
-func (p *place) find(work string, t scenarios.Transport, payload int, qos byte, protocol string) *cell {
-	for i := range p.cells {
-		k := &p.cells[i]
-		if k.work == work && k.c.Transport == t && k.c.Payload.Size == payload && k.c.QoS == qos && k.c.Protocol.String() == protocol {
-			return k
-		}
-	}
-	return nil
-}
-
-// findEcho is the echo of packets with the payload, nil where there is none.
-func (p *place) findEcho(t scenarios.Transport, payload int) *cell {
-	for _, e := range p.echoes {
-		if e.c.Transport == t && e.c.Payload.Size == payload {
-			return e
-		}
-	}
-	return nil
+	return list, err
 }

@@ -1,80 +1,53 @@
 package calibrate
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
 
-	"github.com/mqttload/mqttload/internal/cputime"
+	"github.com/mqttload/mqttload/broker"
+	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// request is one line to the other process, and reply one back.
-type request struct {
-	Do   string              `json:"do"` // "usage" or "idle"
-	N    int                 `json:"n,omitempty"`
-	Ends *ends               `json:"ends,omitempty"` // of a third process
-	Over scenarios.Transport `json:"over,omitempty"`
+// endpoints are where a broker listens, in this process or another one.
+type endpoints map[scenarios.Transport]scenarios.Endpoint
+
+// startBroker starts the embedded broker with a listener for every transport.
+func startBroker() (*broker.Broker, endpoints, error) {
+	var cases []scenarios.Case
+	for _, t := range scenarios.Transports() {
+		cases = append(cases, scenarios.Case{Transport: t})
+	}
+	b, cases, err := bench.StartEmbedded(cases)
+	at := endpoints{}
+	for _, c := range cases {
+		at[c.Transport] = scenarios.Endpoint{URL: c.Target.URLs[0], CAPEM: c.TLS.CAPEM}
+	}
+	return b, at, err
 }
 
-type reply struct {
-	CPUNS int64  `json:"cpu_ns"`
-	Bytes int64  `json:"bytes"`
-	Error string `json:"error,omitempty"`
-}
-
-// ServePeer is the other process of a calibration: it writes where its echo and
-// its broker listen, then answers requests until in ends.
-func ServePeer(ctx context.Context, in io.Reader, out io.Writer) error {
-	s, err := openEnds()
+// ServePeer is the other process of a calibration: it writes where its broker
+// listens, and serves it until in ends.
+func ServePeer(in io.Reader, out io.Writer) error {
+	b, at, err := startBroker()
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	enc := json.NewEncoder(out)
-	if err := enc.Encode(s.ends); err != nil {
+	defer func() { _ = b.Close() }()
+	if err := json.NewEncoder(out).Encode(at); err != nil {
 		return err
 	}
-	dec := json.NewDecoder(in)
-	for {
-		var q request
-		if err := dec.Decode(&q); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		if err := enc.Encode(q.answer(ctx)); err != nil {
-			return err
-		}
-	}
-}
-
-func (q *request) answer(ctx context.Context) (a reply) {
-	var err error
-	switch q.Do {
-	case "usage":
-		a.CPUNS = int64(cputime.Total())
-	case "idle":
-		a.Bytes, err = idleBytes(ctx, q.Ends, q.Over, q.N)
-	default:
-		err = fmt.Errorf("unknown request %q", q.Do)
-	}
-	if err != nil {
-		a.Error = err.Error()
-	}
-	return a
+	_, err = io.Copy(io.Discard, in)
+	return err
 }
 
 // peer is the other process, seen from this one.
 type peer struct {
-	ends ends
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	dec  *json.Decoder
+	broker endpoints
+	cmd    *exec.Cmd
+	in     io.WriteCloser
 }
 
 func startPeer(command func() *exec.Cmd) (*peer, error) {
@@ -90,25 +63,12 @@ func startPeer(command func() *exec.Cmd) (*peer, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s for the broker: %w", p.cmd.Path, err)
 	}
-	p.in, p.dec = in, json.NewDecoder(bufio.NewReader(out))
-	if err := p.dec.Decode(&p.ends); err != nil {
+	p.in = in
+	if err := json.NewDecoder(out).Decode(&p.broker); err != nil {
 		p.close()
 		return nil, fmt.Errorf("the process for the broker did not say where it listens: %w", err)
 	}
 	return p, nil
-}
-
-func (p *peer) ask(q request) (a reply, err error) {
-	if err = json.NewEncoder(p.in).Encode(q); err == nil {
-		err = p.dec.Decode(&a)
-	}
-	if err == nil && a.Error != "" {
-		err = errors.New(a.Error)
-	}
-	if err != nil {
-		return a, fmt.Errorf("ask the other process for its %s: %w", q.Do, err)
-	}
-	return a, nil
 }
 
 // close ends the process and waits for it.

@@ -1,4 +1,4 @@
-package calibrate
+package main
 
 import (
 	"context"
@@ -21,23 +21,23 @@ type idle struct {
 // idleMemory measures the resident memory of a process that does nothing but
 // hold connections to another one: this process's own has other things in it.
 func (m *measurement) idleMemory(ctx context.Context, broker *peer) error {
-	m.idle = map[scenarios.Transport]idle{}
+	m.idles = map[scenarios.Transport]idle{}
 	for _, t := range m.transports {
-		m.tell("memory of %d idle connections over %s", m.Idle, t)
+		m.tell("memory of %d idle connections over %s", m.idle, t)
 		holder, err := startPeer(m.Peer)
 		if err != nil {
 			return err
 		}
-		a, err := holder.ask(request{Do: "idle", N: m.Idle, Ends: &broker.ends, Over: t})
+		a, err := holder.ask(request{Do: "idle", N: m.idle, Ends: &broker.ends, Over: t})
 		holder.close()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			m.idle[t] = idle{reason: err.Error()}
+			m.idles[t] = idle{reason: err.Error()}
 			continue
 		}
-		m.idle[t] = idle{bytes: float64(a.Bytes) / float64(m.Idle)}
+		m.idles[t] = idle{bytes: float64(a.Bytes) / float64(m.idle)}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package calibrate
+package main
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func (m *measurement) allocations(ctx context.Context) error {
 			continue
 		}
 		m.tell("allocations: %s", c.ID)
-		c.Load.Messages, c.Load.Launches = m.Messages, 1
+		c.Load.Messages, c.Load.Launches = m.messages, 1
 		var before, last uint64
 		// The last difference is the counted iteration, warmed up.
 		count := func(*scenarios.Case, result.Iteration) {
@@ -32,7 +32,7 @@ func (m *measurement) allocations(ctx context.Context) error {
 		if _, err := load.New(load.Config{RunID: m.RunID, Observer: load.Observer{Iteration: count}}).Run(ctx, []scenarios.Case{c}); err != nil {
 			return fmt.Errorf("count allocations of %s: %w", c.ID, err)
 		}
-		m.allocs[c.QoS] = float64(last-before) / float64(m.Messages)
+		m.allocs[c.QoS] = float64(last-before) / float64(m.messages)
 	}
 	return nil
 }

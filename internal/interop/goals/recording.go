@@ -1,4 +1,4 @@
-package calibrate
+package main
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func (m *measurement) recording(ctx context.Context) error {
 		m.tell("round %d of %d: recording", round+1, m.Rounds)
 		for i := range m.recordings {
 			k := &m.recordings[i]
-			ns, err := load.RecordingCost(k.what, int(recordingTimes*m.Messages))
+			ns, err := load.RecordingCost(k.what, int(recordingTimes*m.messages))
 			if err != nil {
 				return fmt.Errorf("measure recording in %s: %w", k.loop, err)
 			}
@@ -63,8 +63,8 @@ func (m *measurement) readBatch() int {
 
 func (m *measurement) recordingFigures() {
 	for _, k := range m.recordings {
-		f := result.Figure{
-			Name: "recording per message", Unit: "ns", Value: result.SpreadOf(k.cost),
+		f := figure{
+			Name: "recording per message", Unit: "ns", Value: spreadOf(k.cost),
 			Params: []result.Param{param("loop", k.loop), param("payload", k.what.Payload), param("batch", fmt.Sprintf("%d a read", k.what.Batch))},
 		}
 		if f.Value != nil && f.Value.Min < 0 {

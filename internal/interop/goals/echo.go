@@ -1,14 +1,12 @@
-package calibrate
+package main
 
 import (
 	"context"
 	"crypto/tls"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/mqttload/mqttload/internal/cputime"
-	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
 
@@ -17,12 +15,9 @@ const echoShare = 0.4
 
 // echoRun is one stretch of raw echo.
 type echoRun struct {
-	bytes    int64
-	elapsed  time.Duration
-	own      time.Duration // CPU of this process
-	other    time.Duration // and of the other one
-	io       result.IO
-	finished time.Time
+	bytes int64
+	own   time.Duration // CPU of this process
+	other time.Duration // and of the other one
 }
 
 // rawEcho sends bytes in chunks and reads what comes back, for d after a
@@ -34,19 +29,17 @@ func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), 
 		return r, err
 	}
 	defer nc.Close()
-	var writes atomic.Int64
 	go func() {
 		b := make([]byte, chunk)
 		for {
 			if _, err := nc.Write(b); err != nil {
 				return
 			}
-			writes.Add(1)
 		}
 	}()
 	buf := make([]byte, chunk)
 	read := func(d time.Duration) error {
-		for end := time.Now().Add(d); r.bytes < int64(least) || time.Now().Before(end); r.io.Reads++ {
+		for end := time.Now().Add(d); r.bytes < int64(least) || time.Now().Before(end); {
 			n, err := nc.Read(buf)
 			if err != nil {
 				return err
@@ -62,15 +55,12 @@ func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), 
 	if err != nil {
 		return r, err
 	}
-	writesBefore := writes.Load()
-	r.bytes, r.io = 0, result.IO{}
-	start, own := time.Now(), cputime.Total()
+	r.bytes = 0
+	own := cputime.Total()
 	if err := read(d); err != nil {
 		return r, err
 	}
-	r.elapsed, r.own, r.finished = time.Since(start), cputime.Total()-own, time.Now()
-	r.io.Writes = writes.Load() - writesBefore
-	r.io.BytesRead, r.io.BytesWritten = r.bytes, r.io.Writes*chunk
+	r.own = cputime.Total() - own
 	after, err := other()
 	r.other = after - before
 	return r, err

@@ -1,4 +1,4 @@
-package calibrate
+package main
 
 import (
 	"fmt"
@@ -47,28 +47,28 @@ func (m *measurement) figures() {
 	m.allocFigures()
 	m.pacingFigures()
 	m.connectionFigures()
-	if m.full != nil {
+	if m.open != nil {
 		m.fullFigures()
 	}
 }
 
 // add judges a figure by its goal and takes it.
-func (m *measurement) add(f result.Figure, g goal) {
+func (m *measurement) add(f figure, g goal) {
 	if g.must > 0 {
 		f.Must = &g.must
 	}
 	if g.aim > 0 {
 		f.Aim = &g.aim
 	}
-	f.Judge()
-	m.cal.Figures = append(m.cal.Figures, f)
+	f.judge()
+	m.table = append(m.table, f)
 }
 
 // ratio makes a figure of a over b, both per round.
 func (m *measurement) ratio(name, against, unit string, a, b []float64, g goal, params ...result.Param) {
-	m.add(result.Figure{
+	m.add(figure{
 		Name: name, Params: params, Unit: unit, Against: against,
-		Value: result.SpreadOf(a), Ratio: result.SpreadOf(result.Ratios(a, b)),
+		Value: spreadOf(a), Ratio: spreadOf(ratios(a, b)),
 	}, g)
 }
 
@@ -139,15 +139,15 @@ func (p *place) ownFigures(t scenarios.Transport) {
 		if v5 := p.find(result.WorkEngine, t, small, qos, protocols.v5); v5 != nil {
 			p.m.ratio("CPU per message, client, MQTT 5", "MQTT 3.1.1", "ns", v5.own, k.own, v5Goal, params...)
 		}
-		p.m.add(result.Figure{Name: "writes per message", Params: params, Value: result.SpreadOf(k.writes)}, writesGoal)
+		p.m.add(figure{Name: "writes per message", Params: params, Value: spreadOf(k.writes)}, writesGoal)
 	}
 }
 
 func (m *measurement) allocFigures() {
 	for qos := byte(0); qos <= 2; qos++ {
 		if n, ok := m.allocs[qos]; ok {
-			m.add(result.Figure{
-				Name: "allocations per message, client and broker", Value: result.SpreadOf([]float64{n}),
+			m.add(figure{
+				Name: "allocations per message, client and broker", Value: spreadOf([]float64{n}),
 				Params: m.places[0].params(m.transports[0], qos, small),
 			}, allocsGoal)
 		}
@@ -157,19 +157,19 @@ func (m *measurement) allocFigures() {
 func (m *measurement) pacingFigures() {
 	for _, k := range m.pacers {
 		params := []result.Param{param("rate", k.rate), param("clock", k.kind)}
-		m.add(result.Figure{Name: "pacer's lateness, p50", Unit: "ns", Params: params, Value: result.SpreadOf(k.p50)}, latenessGoal)
-		m.add(result.Figure{Name: "pacer's lateness, p99", Unit: "ns", Params: params, Value: result.SpreadOf(k.p99)}, goal{})
+		m.add(figure{Name: "pacer's lateness, p50", Unit: "ns", Params: params, Value: spreadOf(k.p50)}, latenessGoal)
+		m.add(figure{Name: "pacer's lateness, p99", Unit: "ns", Params: params, Value: spreadOf(k.p99)}, goal{})
 		var percent []float64
 		for _, x := range k.missed {
 			percent = append(percent, 100*x)
 		}
-		m.add(result.Figure{Name: "rate missed by", Unit: "%", Params: params, Value: result.SpreadOf(percent)}, missedGoal)
+		m.add(figure{Name: "rate missed by", Unit: "%", Params: params, Value: spreadOf(percent)}, missedGoal)
 	}
 }
 
 func (m *measurement) connectionFigures() {
 	for _, t := range m.transports {
-		k, bare := m.connects[t], "net.Dial"
+		k, bare := m.conns[t], "net.Dial"
 		if t.Secure() {
 			bare = "tls.Dial"
 		}
@@ -180,12 +180,12 @@ func (m *measurement) connectionFigures() {
 		m.ratio("connections per second", bare, "/s", k.oursRate, k.bareRate, goal{}, over)
 	}
 	for _, t := range m.transports {
-		f := result.Figure{
-			Name: "memory per idle connection", Unit: "bytes", Reason: m.idle[t].reason,
-			Params: []result.Param{param("transport", t), param("connections", m.Idle)},
+		f := figure{
+			Name: "memory per idle connection", Unit: "bytes", Reason: m.idles[t].reason,
+			Params: []result.Param{param("transport", t), param("connections", m.idle)},
 		}
 		if f.Reason == "" {
-			f.Value = result.SpreadOf([]float64{m.idle[t].bytes})
+			f.Value = spreadOf([]float64{m.idles[t].bytes})
 		}
 		m.add(f, idleGoals[t])
 	}

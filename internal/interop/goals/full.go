@@ -1,4 +1,4 @@
-package calibrate
+package main
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mqttload/mqttload/internal/calibrate"
 	"github.com/mqttload/mqttload/internal/cputime"
 	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/result"
@@ -35,31 +36,31 @@ var (
 // runFull measures the engine's open loop. A launch is a second of warm-up and
 // one that counts.
 func (m *measurement) runFull(ctx context.Context, peer *peer) error {
-	m.full = &place{m: m, name: result.PlaceOwn, ends: &peer.ends, peer: peer}
-	if err := m.full.planFull(); err != nil {
+	m.open = &place{m: m, name: result.PlaceOwn, ends: &peer.ends, peer: peer}
+	if err := m.open.planFull(); err != nil {
 		return err
 	}
-	return m.full.measure(ctx)
+	return m.open.measure(ctx)
 }
 
 func (p *place) planFull() error {
 	type part struct {
 		work     string
 		what     result.Param
-		settings []Setting
+		settings []calibrate.Setting
 	}
-	rate := func(n int) Setting { return set("rate", strconv.Itoa(n)) }
+	rate := func(n int) calibrate.Setting { return set("rate", strconv.Itoa(n)) }
 	var parts []part
 	for _, n := range fullRates {
-		parts = append(parts, part{workRate, param("rate", n), []Setting{rate(n)}})
+		parts = append(parts, part{workRate, param("rate", n), []calibrate.Setting{rate(n)}})
 	}
 	for _, n := range fullPairs {
-		if 2*n <= p.m.Many {
-			parts = append(parts, part{workPairs, param("pairs", n), []Setting{set("shape", "pairs"), set("pairs", strconv.Itoa(n)), rate(pairsRate)}})
+		if 2*n <= p.m.many {
+			parts = append(parts, part{workPairs, param("pairs", n), []calibrate.Setting{set("shape", "pairs"), set("pairs", strconv.Itoa(n)), rate(pairsRate)}})
 		}
 	}
-	parts = append(parts, part{workMany, param("connections", p.m.Many), []Setting{set("pairs", strconv.Itoa(p.m.Many)), rate(manyRate)}})
-	common := []Setting{
+	parts = append(parts, part{workMany, param("connections", p.m.many), []calibrate.Setting{set("pairs", strconv.Itoa(p.m.many)), rate(manyRate)}})
+	common := []calibrate.Setting{
 		set("transport", "tcp"), set("payload", strconv.Itoa(small)), set("qos", "0"), set("launches", strconv.Itoa(min(p.m.Rounds, fullRounds))),
 	}
 	for _, one := range parts {
@@ -75,7 +76,7 @@ func (p *place) planFull() error {
 func (m *measurement) bareClients(p *place, c *scenarios.Case) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	conns := make([]net.Conn, m.Many)
+	conns := make([]net.Conn, m.many)
 	defer func() {
 		for _, nc := range conns {
 			if nc != nil {
@@ -130,8 +131,8 @@ func drain(nc net.Conn) {
 
 func (m *measurement) fullFigures() {
 	var first []float64
-	for i := range m.full.cells {
-		k := &m.full.cells[i]
+	for i := range m.open.cells {
+		k := &m.open.cells[i]
 		params := k.result.Params[2:3] // behind work and place
 		switch k.work {
 		case workRate:
@@ -150,14 +151,14 @@ func (m *measurement) fullFigures() {
 
 // openFigures are how well an open loop kept its schedule.
 func (m *measurement) openFigures(c *result.Case, params []result.Param) {
-	lag := result.Figure{Name: "open loop's send lag, p50", Unit: "ns", Params: params}
+	lag := figure{Name: "open loop's send lag, p50", Unit: "ns", Params: params}
 	if h := c.Latency.SendLag; h != nil {
-		lag.Value = result.SpreadOf([]float64{float64(h.P50NS)})
+		lag.Value = spreadOf([]float64{float64(h.P50NS)})
 	}
 	m.add(lag, latenessGoal)
-	missed := result.Figure{Name: "open loop's rate missed by", Unit: "%", Params: params}
+	missed := figure{Name: "open loop's rate missed by", Unit: "%", Params: params}
 	if o := c.Offered; o != nil && o.Achieved != nil && o.MessagesPerSec > 0 {
-		missed.Value = result.SpreadOf([]float64{max(0, 100*(1-*o.Achieved/o.MessagesPerSec))})
+		missed.Value = spreadOf([]float64{max(0, 100*(1-*o.Achieved/o.MessagesPerSec))})
 	}
 	m.add(missed, missedGoal)
 }

@@ -1,4 +1,4 @@
-package calibrate
+package main
 
 import (
 	"context"
@@ -28,14 +28,14 @@ type connects struct {
 // bytes have gone there and back, and connections over which a CONNECT and its
 // CONNACK have. Closing is not counted.
 func (m *measurement) connect(ctx context.Context, p *peer) error {
-	m.connects = map[scenarios.Transport]*connects{}
+	m.conns = map[scenarios.Transport]*connects{}
 	for round := range m.Rounds {
 		for _, t := range m.transports {
 			m.tell("round %d of %d: connections over %s", round+1, m.Rounds, t)
-			if m.connects[t] == nil {
-				m.connects[t] = &connects{}
+			if m.conns[t] == nil {
+				m.conns[t] = &connects{}
 			}
-			if err := m.connects[t].round(ctx, m, p, t); err != nil {
+			if err := m.conns[t].round(ctx, m, p, t); err != nil {
 				return fmt.Errorf("measure connections over %s: %w", t, err)
 			}
 		}
@@ -58,19 +58,19 @@ func (k *connects) round(ctx context.Context, m *measurement, p *peer, t scenari
 			return func() { _ = nc.Close() }, use(nc)
 		}
 	}
-	cpu, rate, err := storm(m.Connects, raw(func(net.Conn) error { return nil }))
+	cpu, rate, err := storm(m.connects, raw(func(net.Conn) error { return nil }))
 	if err != nil {
 		return err
 	}
 	k.bare, k.bareRate = append(k.bare, cpu), append(k.bareRate, rate)
-	if cpu, _, err = storm(m.Connects, raw(exchange)); err != nil {
+	if cpu, _, err = storm(m.connects, raw(exchange)); err != nil {
 		return err
 	}
 	k.exchange = append(k.exchange, cpu)
 	s := mqtt.NewSweeper()
 	defer s.Stop()
 	routes := p.ends.routes(over)
-	cpu, rate, err = storm(m.Connects, func(i int) (func(), error) {
+	cpu, rate, err = storm(m.connects, func(i int) (func(), error) {
 		c, err := connectMQTT(ctx, routes, i, s)
 		if err != nil {
 			return nil, err
