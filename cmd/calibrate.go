@@ -125,7 +125,7 @@ func calibrateError(ctx context.Context, err error) error {
 
 // calibrateOptions are the sizes: default, or quick.
 func calibrateOptions(c *cobra.Command, s settings, bad *bench.Faults) calibrate.Options {
-	o := calibrate.Options{RunID: runID(readSeed(s, bad)), Rounds: 5, Time: 100 * time.Millisecond}
+	o := calibrate.Options{RunID: bench.RunID(readSeed(s, bad)), Rounds: 5, Time: 100 * time.Millisecond}
 	if s["quick"].on() {
 		o.Rounds, o.Time = 3, 25*time.Millisecond
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/result"
 )
 
@@ -36,12 +35,5 @@ func (a *app) saveCalibration(r *result.Report, part bool) {
 	}
 	if err != nil {
 		a.warn("warning: the calibration is not kept, run will not know it: %v", err)
-	}
-}
-
-// addCeilings puts into r how near its rows come to what the tool reaches here.
-func (a *app) addCeilings(r *result.Report, quiet bool) {
-	if err := bench.AddCeilings(a.calibrationPath(), r); err != nil && !quiet {
-		a.warn("note: no ceilings are shown: %v; mqttload calibrate measures them anew", err)
 	}
 }

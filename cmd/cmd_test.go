@@ -3,8 +3,12 @@ package cmd
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mqttload/mqttload/internal/bench"
 )
 
 func TestParseOutput(t *testing.T) {
@@ -45,21 +49,6 @@ func TestWithoutUser(t *testing.T) {
 	}
 }
 
-// TestRunID: the id comes from the seed alone, and neighbours differ.
-func TestRunID(t *testing.T) {
-	seen := map[string]uint64{}
-	for seed := range uint64(10_000) {
-		id := runID(seed)
-		if len(id) != 8 || strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || id != runID(seed) {
-			t.Fatalf("runID(%d) = %q", seed, id)
-		}
-		if other, ok := seen[id]; ok {
-			t.Fatalf("seeds %d and %d have the same run id %s", other, seed, id)
-		}
-		seen[id] = seed
-	}
-}
-
 // TestPanic: an internal error is one line, and no goroutine dump.
 func TestPanic(t *testing.T) {
 	var stderr bytes.Buffer
@@ -77,9 +66,33 @@ func (panicWriter) Write([]byte) (int, error) { panic("boom") }
 // TestWarn: what a broker or a file says cannot steer the terminal.
 func TestWarn(t *testing.T) {
 	var b bytes.Buffer
-	a := &app{Process: Process{Stderr: &b}}
+	a := newApp(Process{Stderr: &b})
 	a.warn("%s", "a\x1b]0;x\x07b\nc\u202ed\u009be ü→")
 	if got := b.String(); got != `a\x1b]0;x\x07b\nc\u202ed\x9be ü→`+"\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestExitCodes: every class of faults has an exit code of its own that the help
+// explains, and what takes precedence is as it says.
+func TestExitCodes(t *testing.T) {
+	seen := map[int]bool{}
+	var all bench.Faults
+	for class := bench.Internal; class <= bench.Interrupted; class++ {
+		code, ok := exitCodes[class]
+		if !ok || code == exitOK || seen[code] || !strings.Contains(exitCodesHelp, fmt.Sprintf("\n  %d ", code)) {
+			t.Errorf("class %d has exit code %d", class, code)
+		}
+		seen[code] = true
+		all.Add(class, "", "x")
+	}
+	var order []string
+	for _, f := range all.InOrder() {
+		if code := exitCodes[f.Class]; code != exitUsage && code != exitInternal {
+			order = append(order, strconv.Itoa(code))
+		}
+	}
+	if text := strings.Join(order, ", ") + "."; !strings.Contains(exitCodesHelp, text) {
+		t.Errorf("the help does not say %q", text)
 	}
 }

@@ -86,19 +86,27 @@ func (list comparisons) verdict(strict bool) (bad bench.Faults) {
 	return bad
 }
 
-// render shows r, and in the formats for reading also what it was compared with.
-func (j judgement) render(r *result.Report) render {
+// comparedWith is what a judge found of a run beside the baseline; none without one.
+func comparedWith(baseline []*result.Input, j bench.Judgement) comparisons {
+	if j.Comparison == nil {
+		return nil
+	}
+	return comparisons{{base: baseline, head: []*result.Input{j.Head}, outcome: j.Comparison}}
+}
+
+// rendered shows r, and in the formats for reading also what it was compared with.
+func rendered(r *result.Report, compared comparisons) render {
 	return func(w io.Writer, format string) error {
-		if len(j.compared) > 0 && format == "html" {
-			return j.compared.write(w, format)
+		if len(compared) > 0 && format == "html" {
+			return compared.write(w, format)
 		}
-		if err := report.Write(w, format, r); err != nil || len(j.compared) == 0 || format != "console" && format != "markdown" {
+		if err := report.Write(w, format, r); err != nil || len(compared) == 0 || format != "console" && format != "markdown" {
 			return err
 		}
 		if _, err := io.WriteString(w, "\n"); err != nil {
 			return err
 		}
-		return j.compared.write(w, format)
+		return compared.write(w, format)
 	}
 }
 

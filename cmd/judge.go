@@ -102,19 +102,3 @@ func apart(err error) []error {
 	}
 	return []error{err}
 }
-
-// judgement is what came of a run's judge, in the form that is rendered.
-type judgement struct {
-	compared comparisons // none without a baseline
-	faults   bench.Faults
-}
-
-// judged is the outcome of judging r by j.
-func judged(j bench.Judge, r *result.Report) judgement {
-	one := j.Evaluate(r)
-	out := judgement{faults: one.Faults}
-	if one.Comparison != nil {
-		out.compared = comparisons{{base: j.Baseline, head: []*result.Input{one.Head}, outcome: one.Comparison}}
-	}
-	return out
-}

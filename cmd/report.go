@@ -65,7 +65,7 @@ func (a *app) rerender(c *cobra.Command, args []string) error {
 		}
 	}
 	a.noteReplaced(outs)
-	bad = outs.finish(a.Stdout, judgement{}.render(merged), files...)
+	bad = outs.finish(a.Stdout, rendered(merged, nil), files...)
 	if len(list) > 1 {
 		// The gates were judged again, of all reports together.
 		bad = append(bad, bench.GateFaults(merged.Gates)...)

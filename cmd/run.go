@@ -4,19 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"io"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mqttload/mqttload/internal/bench"
-	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
@@ -64,19 +59,13 @@ type measuring struct {
 // run is one prepared run: everything that could be checked before the first
 // connection has been.
 type run struct {
-	a        *app
-	cases    []scenarios.Case
-	outs     outputs
-	judge    bench.Judge
-	view     newView
-	quiet    bool
-	strict   bool
-	live     bool
-	ledger   *ledgerFile // nil unless it is asked for
-	limit    int64       // messages received after which sub ends, 0 for none
-	dryRun   bool
-	embedded bool
-	report   *result.Report
+	a      *app
+	cfg    bench.Config
+	outs   outputs
+	view   newView
+	ledger *ledgerFile // nil unless it is asked for
+	quiet  bool
+	dryRun bool
 }
 
 // prepare reads and checks everything, and returns all that is wrong at once.
@@ -86,8 +75,9 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	if sc != nil {
 		a.override(sc, s, &bad)
 	}
-	r := &run{a: a, quiet: s["quiet"].on(), strict: s["strict"].on(), dryRun: s["dry-run"].on(), live: m.live}
-	r.limit = readCount(s, &bad)
+	r := &run{a: a, quiet: s["quiet"].on(), dryRun: s["dry-run"].on()}
+	r.cfg = bench.Config{Calibration: a.calibrationPath(), Strict: s["strict"].on(), Live: m.live, Enough: readCount(s, &bad)}
+	r.cfg.Warn = func(line string) { a.warn("warning: %s", line) }
 	r.outs = reportFormats.parse(s, &bad)
 	r.view = a.viewOf(s, m.live, &bad)
 	seed := readSeed(s, &bad)
@@ -96,35 +86,23 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	}
 	var err error
 	sc.Seed = seed
-	if r.cases, err = sc.Cases(); err != nil {
+	if r.cfg.Cases, err = sc.Cases(); err != nil {
 		return nil, append(bad, bench.AsFaults(err, bench.Usage)...)
 	}
-	for i := range r.cases {
-		if bench.Unbounded(r.cases[i].Load) && len(r.cases) > 1 {
-			bad.Usage("give --duration", "case %d of %d would never end, and the others wait for it", i+1, len(r.cases))
-			break
-		}
-	}
 	a.warnScenario(sc)
-	r.outs.spare(s, append(filesRead(args, s), sc.Files()...), &bad)
-	r.ledger = ledgerOf(s, append(filesRead(args, s), sc.Files()...), r.outs, &bad)
-	r.judge = readJudge(s, sc, r.cases, r.outs, &bad)
-	bad = append(bad, bench.CheckTLS(r.cases)...)
-	r.embedded = bench.Embedded(r.cases)
-	env := bench.Machine()
-	for _, l := range bench.CheckHost(r.cases, r.embedded, bench.ThisHost(), &bad) {
-		a.warn("warning: %s: %s", l.Message, l.Hint)
+	bad = append(bad, bench.CheckEnds(r.cfg.Cases)...)
+	read := append(filesRead(args, s), sc.Files()...)
+	r.outs.spare(s, read, &bad)
+	r.ledger = ledgerOf(s, read, r.outs, &bad)
+	r.cfg.Judge = readJudge(s, sc, r.cfg.Cases, r.outs, &bad)
+	warnings, cannot := r.cfg.Check(s["force"].on())
+	for _, w := range warnings {
+		r.cfg.Warn(w)
 	}
-	if !s["force"].on() {
-		bench.CheckMemory(r.cases, r.embedded, bench.AvailableMemory(), &bad)
-	}
-	r.report = &result.Report{
-		Schema: result.Schema, Tool: tool(), Environment: env,
-		Scenario: sc.Effective(), ScenarioHash: sc.Hash(),
-		Run: result.Run{ID: runID(seed), Seed: seed, Command: commandLine(c, args, m.groups)},
-	}
+	bad = append(bad, cannot...)
+	r.cfg.Report = bench.NewReport(sc, tool(), commandLine(c, args, m.groups))
 	if len(bad) == 0 {
-		bad = r.judge.Check(r.report, r.cases)
+		bad = r.cfg.Judge.Check(r.cfg.Report, r.cfg.Cases)
 	}
 	return r, bad.InOrder().Err()
 }
@@ -207,111 +185,71 @@ func readSeed(s settings, bad *bench.Faults) uint64 {
 	return n
 }
 
-// runID makes eight characters, of those every broker takes in a client id,
-// that differ for different seeds: the seed's bits are mixed first, so that
-// 1 and 2 look no more alike than others do.
-func runID(seed uint64) string {
-	hi, lo := bits.Mul64(seed^0x9e3779b97f4a7c15, 0xd1342543de82ef95)
-	s := strconv.FormatUint(hi^lo, 36)
-	if len(s) < 8 {
-		s = strings.Repeat("0", 8-len(s)) + s
-	}
-	return s[len(s)-8:]
-}
-
 // run says what is going to happen, makes it happen, and says how it went.
 func (r *run) run(ctx context.Context) error {
 	if r.dryRun {
-		return r.plan(ctx)
+		_, err := io.WriteString(r.a.Stdout, r.cfg.Plan(ctx))
+		return stdoutError(err)
 	}
-	view := r.view(r.a.terminal, len(r.cases))
+	view := r.view(r.a.terminal, len(r.cfg.Cases))
 	ctx, stop := r.a.interruptible(ctx, func() {
 		view.note("interrupted: finishing what is under way; once more to quit at once")
 	})
 	defer stop()
-	if r.embedded {
-		b, cases, err := bench.StartEmbedded(r.cases)
-		if err != nil {
-			view.stop()
-			return bench.Faultf(bench.Internal, "", "%v", err)
-		}
-		defer b.Close()
-		r.cases = cases
+	r.watch(view)
+	b, err := bench.Open(r.cfg)
+	if err != nil {
+		view.stop()
+		return err
 	}
+	defer b.Close()
 	if !r.quiet {
-		r.announce(ctx)
+		for _, line := range b.Lines(ctx) {
+			r.a.warn("%s", line)
+		}
+		r.a.noteReplaced(r.outs)
 	}
-	o, stopped := r.preflight(ctx)
-	if !stopped {
-		o = r.measure(ctx, view)
-	}
+	out := b.Run(ctx)
 	view.stop()
-	r.report.Run.Status = o.status()
-	now := time.Now().UTC()
-	r.report.Run.Finished = &now
-	return r.finish(o)
+	return r.finish(out)
 }
 
-// finish judges what was measured, prints it and writes the files.
-func (r *run) finish(o outcome) error {
-	var j judgement
-	r.a.addCeilings(r.report, r.quiet)
-	if o.measured() {
-		j = judged(r.judge, r.report)
+// watch makes the run be shown, and its files grow.
+func (r *run) watch(v view) {
+	o := load.Observer{Iteration: v.iteration, Tick: v.tick}
+	o.Phase = func(_ context.Context, p load.Phase, l load.Launch) error {
+		switch p {
+		case load.Connecting:
+			v.launch(l)
+		case load.Publishing:
+			v.ready(l)
+		}
+		return nil
 	}
-	bad := slices.Concat(o.verdict(), j.faults)
-	if f := r.outs.stdout(); len(j.compared) > 0 && f != "console" && f != "markdown" && !r.quiet {
-		r.a.warnComparison(j.compared)
+	o.LaunchDone = func(index int, c *result.Case) {
+		r.outs.save(r.cfg.Report)
+		v.done(index, c)
 	}
-	bad = append(bad, r.outs.finish(r.a.Stdout, j.render(r.report))...)
-	bad = append(bad, r.ledger.finish()...)
-	summary, lines := report.StepSummary(r.report), report.ErrorLines(r.report)
-	if len(j.compared) > 0 {
-		summary, lines = summary+"\n"+j.compared.summary(), append(lines, j.compared.errorLines()...)
+	if r.ledger != nil {
+		o.Ledger = r.ledger.add
+	}
+	r.cfg.Observer = o
+}
+
+// finish prints what was measured and judged, and writes the files.
+func (r *run) finish(out bench.Outcome) error {
+	if out.NoCeilings != nil && !r.quiet {
+		r.a.warn("note: no ceilings are shown: %v; mqttload calibrate measures them anew", out.NoCeilings)
+	}
+	compared := comparedWith(r.cfg.Judge.Baseline, out.Judged)
+	if f := r.outs.stdout(); len(compared) > 0 && f != "console" && f != "markdown" && !r.quiet {
+		r.a.warnComparison(compared)
+	}
+	bad := slices.Concat(out.Faults, r.outs.finish(r.a.Stdout, rendered(r.cfg.Report, compared)), r.ledger.finish())
+	summary, lines := report.StepSummary(r.cfg.Report), report.ErrorLines(r.cfg.Report)
+	if len(compared) > 0 {
+		summary, lines = summary+"\n"+compared.summary(), append(lines, compared.errorLines()...)
 	}
 	r.a.tellGitHub(summary, lines)
 	return bad.InOrder().Err()
-}
-
-// announce prints what is loaded, and how, before it is.
-func (r *run) announce(ctx context.Context) {
-	r.a.warn("%s", bench.TargetLine(ctx, r.cases, r.embedded))
-	r.a.warn("%s", bench.PlanLine(r.cases))
-	r.a.noteReplaced(r.outs)
-}
-
-// plan prints the plan as the result of --dry-run.
-func (r *run) plan(ctx context.Context) error {
-	var b strings.Builder
-	if r.embedded {
-		b.WriteString("target: the embedded broker on loopback\n")
-	} else {
-		fmt.Fprintln(&b, bench.TargetLine(ctx, r.cases, false))
-	}
-	fmt.Fprintln(&b, bench.PlanLine(r.cases))
-	fmt.Fprintf(&b, "needs %s open files of %s\n", result.FormatInt(int64(bench.Descriptors(r.cases, r.embedded))), result.FormatInt(int64(r.report.Environment.NoFile)))
-	for i, c := range r.cases {
-		width := len(strconv.Itoa(len(r.cases)))
-		fmt.Fprintf(&b, "%*d  %s\n%*s  %s\n", width, i+1, text.Plain(c.ID), width, "", text.Plain(bench.CaseLine(c, r.embedded)))
-	}
-	_, err := io.WriteString(r.a.Stdout, b.String())
-	return stdoutError(err)
-}
-
-// measure runs the cases.
-func (r *run) measure(ctx context.Context, view view) outcome {
-	r.report.Run.Started = time.Now().UTC()
-	r.report.Run.Status = result.StatusPartial // until it is known to be more
-	r.report.Target = result.Target{URL: bench.FirstURL(r.cases), Embedded: r.embedded}
-	obs := &observer{report: r.report, outs: r.outs, view: view, done: make([]*result.Case, len(r.cases))}
-	conf := load.Config{RunID: r.report.Run.ID, Observer: obs.asked(), Embedded: r.embedded, Enough: r.limit}
-	if r.ledger != nil {
-		conf.Observer.Ledger = r.ledger.add
-	}
-	cases, err := load.New(conf).Run(ctx, r.cases)
-	if r.live && errors.Is(err, bench.ErrInterrupted) && bench.Unbounded(r.cases[0].Load) {
-		err = nil // it ended as it was meant to
-	}
-	r.report.Cases = cases
-	return outcome{planned: r.cases, cases: r.report.Cases, err: err, strict: r.strict}
 }

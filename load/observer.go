@@ -78,7 +78,7 @@ func (c *caseRun) enter(ctx context.Context, p Phase, connections int) error {
 	if c.deadline != 0 {
 		c.deadline += c.x.clock() - before
 	}
-	if err != nil && ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return err

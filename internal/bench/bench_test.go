@@ -48,7 +48,7 @@ func TestPlanLine(t *testing.T) {
 		}
 	}
 	for _, test := range tests {
-		if got := PlanLine(test.cases); got != test.want {
+		if got := planLine(test.cases); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
 		}
 	}
@@ -57,19 +57,19 @@ func TestPlanLine(t *testing.T) {
 // TestDescriptors: a connection to the embedded broker has both ends here.
 func TestDescriptors(t *testing.T) {
 	cases := []scenarios.Case{planCase(10, 1), planCase(500, 1)}
-	if got := Descriptors(cases, false); got != 1000+spareDescriptors {
+	if got := descriptors(cases, false); got != 1000+spareDescriptors {
 		t.Errorf("descriptors %d", got)
 	}
-	if got := Descriptors(cases, true); got != 2000+spareDescriptors {
+	if got := descriptors(cases, true); got != 2000+spareDescriptors {
 		t.Errorf("descriptors with the embedded broker %d", got)
 	}
 	var bad Faults
-	CheckHost(cases, true, preflight.Host{Soft: 2000 + spareDescriptors}, &bad)
-	CheckHost(cases, true, preflight.Host{}, &bad)
+	checkHost(cases, true, preflight.Host{Soft: 2000 + spareDescriptors}, &bad)
+	checkHost(cases, true, preflight.Host{}, &bad)
 	if len(bad) != 0 {
 		t.Errorf("enough is not enough: %v", bad)
 	}
-	CheckHost(cases, true, preflight.Host{Soft: 1024, Hard: 4096}, &bad)
+	checkHost(cases, true, preflight.Host{Soft: 1024, Hard: 4096}, &bad)
 	if len(bad) != 1 || bad[0].Class != Usage || !strings.Contains(bad[0].Msg, "need ~2,064 descriptors, limit 1,024 (hard 4,096)") {
 		t.Errorf("got %v", bad)
 	}

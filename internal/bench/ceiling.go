@@ -7,10 +7,10 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// AddCeilings puts into r how near its rows come to what the tool reaches here,
+// addCeilings puts into r how near its rows come to what the tool reaches here,
 // where the calibration at path is of this machine and version. The error says
 // why it cannot be used; that there is none is not an error.
-func AddCeilings(path string, r *result.Report) error {
+func addCeilings(path string, r *result.Report) error {
 	if path == "" {
 		return nil
 	}

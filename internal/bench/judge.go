@@ -60,7 +60,7 @@ func (j *Judge) Check(planned *result.Report, cases []scenarios.Case) Faults {
 // plannedTarget is what is known of the target in advance, nil where there are
 // several. What TLS will negotiate is not: it is taken to be as it was.
 func plannedTarget(cases []scenarios.Case, base *result.Target) *result.Target {
-	t := &result.Target{Embedded: Embedded(cases), URL: FirstURL(cases)}
+	t := &result.Target{Embedded: Embedded(cases), URL: firstURL(cases)}
 	for _, c := range cases {
 		if base == nil || len(c.Target.URLs) > 1 || !t.Embedded && c.Target.URLs[0].String() != t.URL {
 			return nil

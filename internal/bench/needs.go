@@ -62,8 +62,8 @@ func needsOf(c scenarios.Case, embedded bool) needs {
 	return n
 }
 
-// Descriptors is how many files the hungriest case keeps open.
-func Descriptors(cases []scenarios.Case, embedded bool) uint64 {
+// descriptors is how many files the hungriest case keeps open.
+func descriptors(cases []scenarios.Case, embedded bool) uint64 {
 	most := 0
 	for _, c := range cases {
 		most = max(most, needsOf(c, embedded).descriptors)
@@ -71,10 +71,10 @@ func Descriptors(cases []scenarios.Case, embedded bool) uint64 {
 	return uint64(most) + spareDescriptors
 }
 
-// CheckHost refuses a run that would end in "too many open files" or "cannot
+// checkHost refuses a run that would end in "too many open files" or "cannot
 // assign requested address", and returns what is worth a warning.
-func CheckHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *Faults) (warnings []preflight.Line) {
-	for _, l := range h.Check(cases, Descriptors(cases, embedded)) {
+func checkHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *Faults) (warnings []preflight.Line) {
+	for _, l := range h.Check(cases, descriptors(cases, embedded)) {
 		switch l.Status {
 		case preflight.Fail:
 			bad.Usage(l.Hint, "%s", l.Message)
@@ -85,16 +85,16 @@ func CheckHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *Fau
 	return warnings
 }
 
-// ThisHost is what this machine allows, with its limit of open files raised.
-func ThisHost() preflight.Host {
+// thisHost is what this machine allows, with its limit of open files raised.
+func thisHost() preflight.Host {
 	h := preflight.ThisHost()
 	h.Soft, h.Hard = RaiseNoFile(), hardNoFile()
 	return h
 }
 
-// CheckMemory refuses a run that would end in the machine's memory being used
+// checkMemory refuses a run that would end in the machine's memory being used
 // up: available is in bytes, 0 where it is not known.
-func CheckMemory(cases []scenarios.Case, embedded bool, available float64, bad *Faults) {
+func checkMemory(cases []scenarios.Case, embedded bool, available float64, bad *Faults) {
 	for _, c := range cases {
 		if n := needsOf(c, embedded); available > 0 && n.memory > available {
 			bad.Usage("ask for fewer clients, a smaller payload or a smaller --inflight; --force runs it all the same",
@@ -104,9 +104,9 @@ func CheckMemory(cases []scenarios.Case, embedded bool, available float64, bad *
 	}
 }
 
-// AvailableMemory is what the kernel says that programs may still take, in
+// availableMemory is what the kernel says that programs may still take, in
 // bytes, 0 where it does not tell.
-func AvailableMemory() float64 {
+func availableMemory() float64 {
 	b, _ := os.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(b)) {
 		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {

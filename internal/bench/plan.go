@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,9 +13,28 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// PlanLine says what is going to happen: "18 cases x 1 launch x (3 warm-up + 15)
+// Plan says what a run would do, as the answer to a dry run: the target, the
+// plan, and what each case is and needs.
+func (c *Config) Plan(ctx context.Context) string {
+	var b strings.Builder
+	embedded := Embedded(c.Cases)
+	if embedded {
+		b.WriteString("target: the embedded broker on loopback\n")
+	} else {
+		fmt.Fprintln(&b, targetLine(ctx, c.Cases, false))
+	}
+	fmt.Fprintln(&b, planLine(c.Cases))
+	fmt.Fprintf(&b, "needs %s open files of %s\n", result.FormatInt(int64(descriptors(c.Cases, embedded))), result.FormatInt(int64(c.Report.Environment.NoFile)))
+	for i, one := range c.Cases {
+		width := len(strconv.Itoa(len(c.Cases)))
+		fmt.Fprintf(&b, "%*d  %s\n%*s  %s\n", width, i+1, text.Plain(one.ID), width, "", text.Plain(caseLine(one, embedded)))
+	}
+	return b.String()
+}
+
+// planLine says what is going to happen: "18 cases x 1 launch x (3 warm-up + 15)
 // iterations, 1 publisher + 1 subscriber per case, window 100, about 1m15s".
-func PlanLine(cases []scenarios.Case) string {
+func planLine(cases []scenarios.Case) string {
 	load := func(f func(scenarios.Load) int) string {
 		return span(cases, func(c scenarios.Case) int { return f(c.Load) })
 	}
@@ -24,7 +44,7 @@ func PlanLine(cases []scenarios.Case) string {
 		word = "launch"
 	}
 	line := fmt.Sprintf("plan: %s x %s %s x ", text.Count(len(cases), "case"), launches, word)
-	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return Unbounded(c.Load) }) {
+	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return unbounded(c.Load) }) {
 		line += "until it is stopped"
 	} else {
 		line += fmt.Sprintf("(%s warm-up + %s) iterations", load(func(l scenarios.Load) int { return l.Warmup }), load(func(l scenarios.Load) int { return l.Iterations }))
@@ -39,8 +59,8 @@ func PlanLine(cases []scenarios.Case) string {
 	return line
 }
 
-// Unbounded reports whether a load ends only when it is told to.
-func Unbounded(l scenarios.Load) bool {
+// unbounded reports whether a load ends only when it is told to.
+func unbounded(l scenarios.Load) bool {
 	return l.Duration == 0 && l.Shape.Listens || caseTime(l) >= scenarios.MaxDuration
 }
 
@@ -148,7 +168,7 @@ func rate(v float64) string {
 func estimate(cases []scenarios.Case) time.Duration {
 	var sum time.Duration
 	for _, c := range cases {
-		if c.Load.Messages > 0 || Unbounded(c.Load) {
+		if c.Load.Messages > 0 || unbounded(c.Load) {
 			return 0
 		}
 		sum += time.Duration(c.Load.Launches) * caseTime(c.Load)
@@ -156,16 +176,16 @@ func estimate(cases []scenarios.Case) time.Duration {
 	return max(sum.Round(time.Second), time.Second)
 }
 
-// FirstURL is the report's target until a connection tells more.
-func FirstURL(cases []scenarios.Case) string {
+// firstURL is the report's target until a connection tells more.
+func firstURL(cases []scenarios.Case) string {
 	if i := slices.IndexFunc(cases, func(c scenarios.Case) bool { return len(c.Target.URLs) > 0 }); i >= 0 {
 		return cases[i].Target.URLs[0].String()
 	}
 	return ""
 }
 
-// CaseLine is the plan of one case: who sends what, and what it needs.
-func CaseLine(c scenarios.Case, embedded bool) string {
+// caseLine is the plan of one case: who sends what, and what it needs.
+func caseLine(c scenarios.Case, embedded bool) string {
 	n := needsOf(c, embedded)
 	line := who([]scenarios.Case{c})
 	if c.Load.PublisherClients() > 0 {

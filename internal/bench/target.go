@@ -18,22 +18,20 @@ import (
 // connect.
 func CheckTLS(cases []scenarios.Case) (bad Faults) {
 	for i := range cases {
-		if cases[i].Transport.Secure() {
-			checkTLS(&cases[i], &bad)
+		c := &cases[i]
+		if !c.Transport.Secure() {
+			continue
+		}
+		host := "localhost"
+		if len(c.Target.URLs) > 0 {
+			host = c.Target.URLs[0].Host
+		}
+		_, err := c.TLS.ClientConfig(host)
+		for _, one := range tlsconf.Faults(err) {
+			bad.Usage("", "%v", one)
 		}
 	}
 	return bad
-}
-
-func checkTLS(c *scenarios.Case, bad *Faults) {
-	host := "localhost"
-	if len(c.Target.URLs) > 0 {
-		host = c.Target.URLs[0].Host
-	}
-	_, err := c.TLS.ClientConfig(host)
-	for _, one := range tlsconf.Faults(err) {
-		bad.Usage("", "%v", one)
-	}
 }
 
 // Embedded reports whether any case runs against the embedded broker.
@@ -93,9 +91,9 @@ func listenEmbedded(b *broker.Broker, t scenarios.Transport, bundle *tlsconf.Bun
 	return end, nil
 }
 
-// TargetLine names the targets with the addresses that their names resolve to,
+// targetLine names the targets with the addresses that their names resolve to,
 // so that nobody loads a machine that was not meant.
-func TargetLine(ctx context.Context, cases []scenarios.Case, embedded bool) string {
+func targetLine(ctx context.Context, cases []scenarios.Case, embedded bool) string {
 	var parts []string
 	for _, c := range cases {
 		for _, u := range c.Target.URLs {

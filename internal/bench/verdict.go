@@ -1,4 +1,4 @@
-package cmd
+package bench
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/load"
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -28,7 +27,7 @@ func (o outcome) measured() bool {
 }
 
 func (o outcome) interrupted() bool {
-	return errors.Is(o.err, bench.ErrInterrupted) || errors.Is(o.err, context.Canceled)
+	return errors.Is(o.err, ErrInterrupted) || errors.Is(o.err, context.Canceled)
 }
 
 // unreachable reports whether nothing was measured because the broker could
@@ -50,18 +49,18 @@ func (o outcome) status() string {
 
 // verdict lists what is wrong with a run, in the order in which exit codes take
 // precedence.
-func (o outcome) verdict() bench.Faults {
-	var bad bench.Faults
+func (o outcome) verdict() Faults {
+	var bad Faults
 	if o.interrupted() {
-		bad.Add(bench.Interrupted, "", "interrupted: %d of %d cases are whole", o.whole(), len(o.planned))
+		bad.Add(Interrupted, "", "interrupted: %d of %d cases are whole", o.whole(), len(o.planned))
 	}
 	switch {
 	case o.unreachable():
-		return append(bad, o.causes(bench.Unreachable)...)
+		return append(bad, o.causes(Unreachable)...)
 	case !o.interrupted():
 		missing := o.incomplete()
 		if o.err != nil || len(missing) > 0 {
-			bad = append(bad, o.causes(bench.Incomplete)...)
+			bad = append(bad, o.causes(Incomplete)...)
 		}
 		bad = append(bad, missing...)
 		bad = append(bad, o.slow()...)
@@ -90,7 +89,7 @@ func (o outcome) whole() (n int) {
 
 // causes aggregates the errors of all cases: a broker that refuses 18 cases is
 // one fault.
-func (o outcome) causes(class bench.Class) bench.Faults {
+func (o outcome) causes(class Class) Faults {
 	type sum struct {
 		result.Error
 		cases int
@@ -110,7 +109,7 @@ func (o outcome) causes(class bench.Class) bench.Faults {
 			sums[at].cases++
 		}
 	}
-	var bad bench.Faults
+	var bad Faults
 	for _, s := range sums {
 		msg := s.Example
 		if s.Count > 1 {
@@ -126,7 +125,7 @@ func (o outcome) causes(class bench.Class) bench.Faults {
 
 // incomplete finds clients that did not connect or were lost, and messages that
 // were not sent. In an interrupted run that is what was asked for.
-func (o outcome) incomplete() bench.Faults {
+func (o outcome) incomplete() Faults {
 	var lost, back, planned, connected, unsent, scheduled, nacked, sent int64
 	for _, c := range o.cases {
 		lost += c.Clients.Lost
@@ -138,7 +137,7 @@ func (o outcome) incomplete() bench.Faults {
 		nacked += c.Delivery.Nacked
 		sent += c.Delivery.Sent
 	}
-	var bad bench.Faults
+	var bad Faults
 	for _, one := range []struct {
 		n, of        int64
 		what, remedy string
@@ -149,7 +148,7 @@ func (o outcome) incomplete() bench.Faults {
 		{unsent, scheduled, o.unsentWhat(), o.unsentRemedy(lost)},
 	} {
 		if one.n > 0 {
-			bad.Add(bench.Incomplete, one.remedy, "%s of %s %s (%s)", result.FormatInt(one.n), result.FormatInt(one.of), one.what, result.Percent(one.n, one.of))
+			bad.Add(Incomplete, one.remedy, "%s of %s %s (%s)", result.FormatInt(one.n), result.FormatInt(one.of), one.what, result.Percent(one.n, one.of))
 		}
 	}
 	return bad
@@ -186,7 +185,7 @@ func cameBack(n int64) string {
 }
 
 // slow finds open loops that did not send at their rate, where that matters.
-func (o outcome) slow() bench.Faults {
+func (o outcome) slow() Faults {
 	var missed []result.Case
 	for _, c := range o.cases {
 		if o.strict && !c.RateKept() {
@@ -201,12 +200,12 @@ func (o outcome) slow() bench.Faults {
 	if a := first.Offered.Achieved; a != nil {
 		achieved = result.FormatFloat(*a, 0)
 	}
-	return bench.Faults{bench.Faultf(bench.Incomplete, "the row's Limit says what held it up; without --strict this is a warning",
+	return Faults{Faultf(Incomplete, "the row's Limit says what held it up; without --strict this is a warning",
 		"the rate was not kept in %s: %s of %s %s, first in %s", text.Count(len(missed), "case"), achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), rate, first.ID)}
 }
 
 // broken has one fault for every way in which cases broke the delivery contract.
-func (o outcome) broken() bench.Faults {
+func (o outcome) broken() Faults {
 	type sum struct {
 		result.Breach
 		id, hint string
@@ -225,10 +224,10 @@ func (o outcome) broken() bench.Faults {
 			sums[at].Count += b.Count
 		}
 	}
-	var bad bench.Faults
+	var bad Faults
 	for _, s := range sums {
 		s.Of = expected[s.QoS]
-		bad.Add(bench.Delivery, s.hint, "%s, first in %s", s.Breach, s.id)
+		bad.Add(Delivery, s.hint, "%s, first in %s", s.Breach, s.id)
 	}
 	return bad
 }

@@ -1,4 +1,4 @@
-package cmd
+package bench
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/report"
@@ -44,7 +43,7 @@ func TestLossHint(t *testing.T) {
 		c.QoS, c.Delivery.Lost, c.Delivery.Delivered, c.Delivery.Received = new(byte(1)), 1, 99, 99
 		spoil(&c, &plan)
 		bad := outcome{planned: []scenarios.Case{plan}, cases: []result.Case{c}}.verdict()
-		if last := bad[len(bad)-1]; last.Class != bench.Delivery || !strings.Contains(last.Hint, want) {
+		if last := bad[len(bad)-1]; last.Class != Delivery || !strings.Contains(last.Hint, want) {
 			t.Errorf("%q does not say %q", last.Hint, want)
 		}
 	}
@@ -60,49 +59,49 @@ func TestVerdict(t *testing.T) {
 		return func(c *result.Case) { c.Delivery.Lost, c.Delivery.Delivered, c.Delivery.Received = n, 100-n, 100-n }
 	}
 	tests := []struct {
-		name   string
-		qos    byte
-		spoil  func(o *outcome)
-		codes  []int
-		status string
+		name    string
+		qos     byte
+		spoil   func(o *outcome)
+		classes []Class
+		status  string
 	}{
 		{"all well", 2, func(*outcome) {}, nil, result.StatusComplete},
 		{"loss at QoS 0 is allowed", 0, change(lose(1)), nil, result.StatusComplete},
-		{"loss at QoS 1", 1, change(lose(1)), []int{5}, result.StatusComplete},
+		{"loss at QoS 1", 1, change(lose(1)), []Class{Delivery}, result.StatusComplete},
 		{"duplicates at QoS 1 are allowed", 1, change(func(c *result.Case) { c.Delivery.Duplicated, c.Delivery.Received = 1, 101 }), nil, result.StatusComplete},
-		{"duplicates at QoS 2", 2, change(func(c *result.Case) { c.Delivery.Duplicated, c.Delivery.Received = 1, 101 }), []int{5}, result.StatusComplete},
+		{"duplicates at QoS 2", 2, change(func(c *result.Case) { c.Delivery.Duplicated, c.Delivery.Received = 1, 101 }), []Class{Delivery}, result.StatusComplete},
 		{"loss where less was granted", 1, change(func(c *result.Case) {
 			lose(1)(c)
 			c.Warnings = []result.Warning{{Code: result.CodeGrantedQoS}}
 		}), nil, result.StatusComplete},
-		{"an account that does not balance", 0, change(func(c *result.Case) { c.Delivery.Delivered = 99 }), []int{5}, result.StatusComplete},
-		{"clients lost", 0, change(func(c *result.Case) { c.Clients.Lost = 1 }), []int{4}, result.StatusPartial},
-		{"clients not connected", 0, change(func(c *result.Case) { c.Clients.Connected = 1 }), []int{4}, result.StatusPartial},
-		{"interrupted while connecting", 0, func(o *outcome) { o.err = bench.ErrInterrupted; o.cases[0].Clients.Connected = 1 }, []int{130}, result.StatusPartial},
-		{"unsent", 0, change(func(c *result.Case) { c.Delivery.Unsent, c.Delivery.Scheduled = 1, 101 }), []int{4}, result.StatusPartial},
-		{"clients and messages lost", 1, change(func(c *result.Case) { c.Clients.Lost = 1; lose(1)(c) }), []int{4, 5}, result.StatusPartial},
-		{"refused by the broker", 1, change(func(c *result.Case) { c.Delivery.Nacked = 1 }), []int{4}, result.StatusPartial},
-		{"a case failed", 1, func(o *outcome) { o.err = broke }, []int{4}, result.StatusPartial},
-		{"interrupted", 1, func(o *outcome) { o.err = bench.ErrInterrupted }, []int{130}, result.StatusPartial},
-		{"interrupted with loss", 1, func(o *outcome) { o.err = bench.ErrInterrupted; lose(1)(&o.cases[0]) }, []int{130, 5}, result.StatusPartial},
-		{"interrupted before sending", 1, func(o *outcome) { o.err = bench.ErrInterrupted; o.cases = nil }, []int{130}, result.StatusPartial},
-		{"nothing measured, unreachable", 1, func(o *outcome) { o.err = refused; o.cases[0].Iterations = nil }, []int{3}, result.StatusFailed},
-		{"nothing measured for another reason", 1, func(o *outcome) { o.err = broke; o.cases[0].Iterations = nil }, []int{4}, result.StatusFailed},
+		{"an account that does not balance", 0, change(func(c *result.Case) { c.Delivery.Delivered = 99 }), []Class{Delivery}, result.StatusComplete},
+		{"clients lost", 0, change(func(c *result.Case) { c.Clients.Lost = 1 }), []Class{Incomplete}, result.StatusPartial},
+		{"clients not connected", 0, change(func(c *result.Case) { c.Clients.Connected = 1 }), []Class{Incomplete}, result.StatusPartial},
+		{"interrupted while connecting", 0, func(o *outcome) { o.err = ErrInterrupted; o.cases[0].Clients.Connected = 1 }, []Class{Interrupted}, result.StatusPartial},
+		{"unsent", 0, change(func(c *result.Case) { c.Delivery.Unsent, c.Delivery.Scheduled = 1, 101 }), []Class{Incomplete}, result.StatusPartial},
+		{"clients and messages lost", 1, change(func(c *result.Case) { c.Clients.Lost = 1; lose(1)(c) }), []Class{Incomplete, Delivery}, result.StatusPartial},
+		{"refused by the broker", 1, change(func(c *result.Case) { c.Delivery.Nacked = 1 }), []Class{Incomplete}, result.StatusPartial},
+		{"a case failed", 1, func(o *outcome) { o.err = broke }, []Class{Incomplete}, result.StatusPartial},
+		{"interrupted", 1, func(o *outcome) { o.err = ErrInterrupted }, []Class{Interrupted}, result.StatusPartial},
+		{"interrupted with loss", 1, func(o *outcome) { o.err = ErrInterrupted; lose(1)(&o.cases[0]) }, []Class{Interrupted, Delivery}, result.StatusPartial},
+		{"interrupted before sending", 1, func(o *outcome) { o.err = ErrInterrupted; o.cases = nil }, []Class{Interrupted}, result.StatusPartial},
+		{"nothing measured, unreachable", 1, func(o *outcome) { o.err = refused; o.cases[0].Iterations = nil }, []Class{Unreachable}, result.StatusFailed},
+		{"nothing measured for another reason", 1, func(o *outcome) { o.err = broke; o.cases[0].Iterations = nil }, []Class{Incomplete}, result.StatusFailed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := outcome{planned: []scenarios.Case{{ID: "a"}}, cases: []result.Case{measuredCase("a")}}
 			o.cases[0].QoS = &test.qos
 			test.spoil(&o)
-			var codes []int
+			var classes []Class
 			for _, f := range o.verdict() {
-				codes = append(codes, exitCodes[f.Class])
+				classes = append(classes, f.Class)
 				if f.Msg == "" {
 					t.Error("a fault without words")
 				}
 			}
-			if !slices.Equal(codes, test.codes) || o.status() != test.status {
-				t.Errorf("codes %v, status %s; want %v, %s", codes, o.status(), test.codes, test.status)
+			if !slices.Equal(classes, test.classes) || o.status() != test.status {
+				t.Errorf("classes %v, status %s; want %v, %s", classes, o.status(), test.classes, test.status)
 			}
 		})
 	}
@@ -134,7 +133,7 @@ func TestCausesAggregate(t *testing.T) {
 		o.cases = append(o.cases, c)
 	}
 	o.err = errors.New("x")
-	got := o.causes(bench.Incomplete)
+	got := o.causes(Incomplete)
 	want := "connect mqtt://h:1: connection refused (1,500 times, in 3 cases)"
 	if len(got) != 1 || got[0].Msg != want || got[0].Hint == "" {
 		t.Errorf("got %+v, want one fault %q with a hint", got, want)
@@ -157,12 +156,12 @@ func TestOneVerdict(t *testing.T) {
 		}
 		var faults []string
 		for _, f := range (outcome{planned: []scenarios.Case{{ID: c.ID}}, cases: r.Cases}).verdict() {
-			if exitCodes[f.Class] == exitDelivery {
+			if f.Class == Delivery {
 				faults = append(faults, f.Msg)
 			}
 		}
 		for where, text := range map[string]string{
-			"exit code 5": strings.Join(faults, "\n"), "JUnit": junit.String(), "HTML": html.String(),
+			"class of faults": strings.Join(faults, "\n"), "JUnit": junit.String(), "HTML": html.String(),
 			"GitHub lines": strings.Join(report.ErrorLines(r), "\n"), "GitHub summary": report.StepSummary(r),
 		} {
 			if strings.Contains(text, "3 of 100 messages were lost at QoS 1") != persistent {
