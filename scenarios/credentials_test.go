@@ -50,7 +50,7 @@ func TestCredentialsErrors(t *testing.T) {
 		"id\nok\n\"\"\n":              ":3: the id is empty",
 		"id,user\na,b\nc\n":           ":3: wrong number of fields",
 		"id\na\n\"s3cret\nb\n":        ":4: extraneous or missing \" in quoted-field",
-		"id,user\na,b\nc,\"a\x01\"\n": ":3: user holds a control character [MQTT5 1.5.4]",
+		"id,user\na,b\nc,\"a\x01\"\n": ":3: user contains a control character [MQTT5 1.5.4]",
 		"id\na\n" + strings.Repeat("x", 70_000) + "\n": ":3: a value is over MQTT's limit of 65,535 bytes",
 	} {
 		path := writeFile(t, "c.csv", in)

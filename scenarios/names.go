@@ -67,9 +67,9 @@ func checkText(key, text string) error {
 	}
 	switch {
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return errors.New(key + " holds a control character [MQTT5 1.5.4]")
+		return errors.New(key + " contains a control character [MQTT5 1.5.4]")
 	case strings.ContainsFunc(text, func(r rune) bool { return unicode.Is(unicode.Noncharacter_Code_Point, r) }):
-		return errors.New(key + " holds a Unicode non-character [MQTT5 1.5.4]")
+		return errors.New(key + " contains a Unicode non-character [MQTT5 1.5.4]")
 	}
 	return nil
 }

@@ -15,21 +15,21 @@ func TestExpandedNames(t *testing.T) {
 		want string // "" is sound
 	}{
 		{"client id with a wildcard", []string{"client-id", "a+b%i", "topic", "x/%c"},
-			"--topic: topic x/%c becomes x/a+b2 with its client id and user name, and topic must not hold a wildcard, + or # [MQTT-3.3.2-2]"},
+			"--topic: topic x/%c becomes x/a+b2 with its client id and user name, and topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"},
 		{"the same on one connection", []string{"shape", "loopback", "client-id", "a+b%i", "topic", "x/%c"},
-			"--topic: topic x/%c becomes x/a+b1 with its client id and user name, and topic must not hold a wildcard, + or # [MQTT-3.3.2-2]"},
+			"--topic: topic x/%c becomes x/a+b1 with its client id and user name, and topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"},
 		{"no user", []string{"topic", "%u"},
 			`--topic: topic %u becomes "" with its client id and user name, and topic must not be empty [MQTT-4.7.3-1]`},
 		{"user with a wildcard", []string{"username", "a#", "topic", "x/%u"},
-			"--topic: topic x/%u becomes x/a# with its client id and user name, and topic must not hold a wildcard, + or # [MQTT-3.3.2-2]"},
+			"--topic: topic x/%u becomes x/a# with its client id and user name, and topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"},
 		{"user like a share", []string{"username", "$share/x", "topic", "%u/y"},
 			"--topic: topic %u/y becomes $share/x/y with its client id and user name, and topic must not start with $share/: that subscribes to a share of other topics"},
 		{"user with the client id", []string{"client-id", "+%i", "username", "n%c", "topic", "x/%u"},
-			"--topic: topic x/%u becomes x/n+2 with its client id and user name, and topic must not hold a wildcard, + or # [MQTT-3.3.2-2]"},
+			"--topic: topic x/%u becomes x/n+2 with its client id and user name, and topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"},
 		{"sound by itself", []string{"username", "a#", "client-id", "+%i"}, ""},
 		{"sound in the topic", []string{"username", "me", "topic", "%u/%c/%i/%r", "pairs", "3"}, ""},
 		{"too long", []string{"username", strings.Repeat("u", 40_000), "topic", "%u/%u"},
-			"--topic: topic %u/%u becomes " + strings.Repeat("u", 60) + "... with its client id and user name, and topic is over 65535 bytes [MQTT-4.7.3-3]"},
+			"--topic: topic %u/%u becomes " + strings.Repeat("u", 60) + "... with its client id and user name, and topic is longer than 65535 bytes [MQTT-4.7.3-3]"},
 		{"user too long", []string{"client-id", strings.Repeat("c", 40_000) + "%i", "username", "%c%c"}, "--username: username is over MQTT's limit of 65,535 bytes"},
 	}
 	for _, tt := range tests {
@@ -51,7 +51,7 @@ func TestLastPair(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := set(t, builtin("quick"), "topic", pattern, "pairs", "10").Cases()
-	if err == nil || !strings.HasSuffix(err.Error(), "is over 65535 bytes [MQTT-4.7.3-3]") {
+	if err == nil || !strings.HasSuffix(err.Error(), "is longer than 65535 bytes [MQTT-4.7.3-3]") {
 		t.Errorf("pair 10: %v", err)
 	}
 }

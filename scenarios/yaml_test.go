@@ -217,9 +217,9 @@ func TestParseErrors(t *testing.T) {
 		{"rate", "target: {connect_rate: -1, source_ip: [localhost]}\n", []string{
 			"x.yaml:1: connect_rate -1: connect_rate must be a number from 0 to 10000000, per second",
 			"x.yaml:1: source_ip localhost: source_ip must be an IP address of this machine"}},
-		{"topic", "clients: {topic: a/+/b}\n", []string{"x.yaml:1: topic a/+/b: topic must not hold a wildcard, + or # [MQTT-3.3.2-2]"}},
+		{"topic", "clients: {topic: a/+/b}\n", []string{"x.yaml:1: topic a/+/b: topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"}},
 		{"topic empty", "clients: {topic: ''}\n", []string{`x.yaml:1: topic "": topic must not be empty [MQTT-4.7.3-1]`}},
-		{"topic NUL", "clients: {topic: \"a\\0\"}\n", []string{`x.yaml:1: topic "a\x00": topic holds U+0000 [MQTT-4.7.3-2]`}},
+		{"topic NUL", "clients: {topic: \"a\\0\"}\n", []string{`x.yaml:1: topic "a\x00": topic contains U+0000 [MQTT-4.7.3-2]`}},
 		{"topic share", "clients: {topic: $share/g/t}\n", []string{"x.yaml:1: topic $share/g/t: topic must not start with $share/: that subscribes to a share of other topics"}},
 		{"variables", "clients: {topic: 'a/%x', client_id: '%c', username: 'u%'}\n", []string{
 			"x.yaml:1: topic a/%x: topic has the unknown variable %x: known are %i, %c, %u, %r; write %% for a percent sign",

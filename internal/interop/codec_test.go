@@ -128,7 +128,7 @@ var differences = []difference{
 		"MQTT 5 4.7.2: a server SHOULD prevent it; the packet is well-formed"},
 	{8, packets.TSubscribeInvalidFilter, incomplete, "the case holds no bytes"},
 	{8, packets.TSubscribeInvalidSharedNoLocal, incomplete, "the case holds no bytes"},
-	{9, packets.TSubackInvalidSharedNoLocal, "decode SUBACK: byte 5: reason code may not stand in this packet",
+	{9, packets.TSubackInvalidSharedNoLocal, "decode SUBACK: byte 5: reason code is not allowed in this packet",
 		"[MQTT-3.9.3-2] one of the Subscribe Reason Codes, among which 0x82 is not (MQTT 5 3.9.3)"},
 	{14, packets.TDisconnectZeroNonZeroExpiry, "e00182",
 		"MQTT 5 3.14.2.2.1: a Remaining Length below 2 stands for no properties; both forms are good, and ours is the shorter"},

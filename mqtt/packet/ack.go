@@ -2,19 +2,19 @@ package packet
 
 import "encoding/binary"
 
-// AppendAck appends a PUBACK, PUBREC, PUBREL or PUBCOMP that reports success:
-// four bytes, the same in every version. It also makes the UNSUBACK of 3.x.
-// The caller sees to it that id is not 0, and is that of the packet which is
-// acknowledged. [MQTT-2.2.1-5], [MQTT-2.3.1-6] of 3.1.1
+// AppendAck appends a PUBACK, PUBREC, PUBREL or PUBCOMP that reports success: four
+// bytes, the same in every version. The UNSUBACK of 3.x has this form too. The caller
+// must pass the id of the packet that is acknowledged; it must not be 0.
+// [MQTT-2.2.1-5], [MQTT-2.3.1-6] of 3.1.1
 func AppendAck(dst []byte, t Type, id uint16) []byte {
 	return append(dst, firstByte(t), 2, byte(id>>8), byte(id))
 }
 
 func isAck(t Type) bool { return t >= PUBACK && t <= PUBCOMP }
 
-// Append appends a as one control packet of version v, in its shortest form:
-// the reason code is left out when it is Success and no property follows, and
-// in 3.x both are. On an error, an *InvalidError, dst is returned as it was.
+// Append appends a, encoded for version v, to dst. It uses the shortest form: it
+// leaves out the reason code if that is Success and there are no properties, and both
+// in 3.x. On error, which is an *InvalidError, it returns dst unchanged.
 func (a *Ack) Append(dst []byte, v Version) ([]byte, error) {
 	w := begin(dst, a.Type)
 	if !isAck(a.Type) {
@@ -22,15 +22,15 @@ func (a *Ack) Append(dst []byte, v Version) ([]byte, error) {
 	}
 	w.packetID(a.PacketID)
 	if v == V5 {
-		w.outcome(a.Code, &a.Properties)
+		w.reasonAndProperties(a.Code, &a.Properties)
 	}
 	return w.end()
 }
 
-// outcome appends a reason code and properties where they say something.
-func (w *writer) outcome(c ReasonCode, p *Properties) {
-	switch bare := p.IsZero(); {
-	case !bare:
+// reasonAndProperties appends a reason code and properties, in the shortest form.
+func (w *writer) reasonAndProperties(c ReasonCode, p *Properties) {
+	switch {
+	case !p.IsZero():
 		w.reason(c)
 		w.properties(w.pkt, p)
 	case c != ReasonSuccess:
@@ -38,9 +38,8 @@ func (w *writer) outcome(c ReasonCode, p *Properties) {
 	}
 }
 
-// Decode reads f, a PUBACK, PUBREC, PUBREL or PUBCOMP of version v, into a.
-// Nothing is allocated unless there are properties. The error is a
-// *MalformedError.
+// Decode decodes f, a PUBACK, PUBREC, PUBREL or PUBCOMP of version v, into a. It
+// allocates only for properties. The error is a *MalformedError.
 func (a *Ack) Decode(f Frame, v Version) error {
 	*a = Ack{Type: f.Type()}
 	if len(f.Body) == 2 && isAck(a.Type) && f.First == firstByte(a.Type) {
@@ -55,13 +54,14 @@ func (a *Ack) Decode(f Frame, v Version) error {
 	r := open(f, want, v)
 	a.PacketID = r.packetID()
 	if v == V5 {
-		a.Code = r.outcome(&a.Properties)
+		a.Code = r.reasonAndProperties(&a.Properties)
 	}
 	return r.close()
 }
 
-// outcome reads what [writer.outcome] appends; nothing left means Success.
-func (r *reader) outcome(p *Properties) (c ReasonCode) {
+// reasonAndProperties reads a reason code and properties, each of which may be
+// missing. A missing reason code is Success.
+func (r *reader) reasonAndProperties(p *Properties) (c ReasonCode) {
 	if r.left() > 0 {
 		c = r.reason()
 	}

@@ -5,9 +5,9 @@ const (
 	ruleReturnCode = "return code is above 5"
 )
 
-// Append appends c as one control packet of version v; the properties are left
-// out in 3.x, where Code is a return code of 0 to 5, and Session Present in 3.1.
-// On an error, an *InvalidError, dst is returned as it was.
+// Append appends c, encoded for version v, to dst. In 3.x it leaves out the properties,
+// and Code is a return code from 0 to 5; in 3.1 it leaves out Session Present too. On
+// error, which is an *InvalidError, it returns dst unchanged.
 func (c *Connack) Append(dst []byte, v Version) ([]byte, error) {
 	w := begin(dst, CONNACK)
 	flags := byte(0)
@@ -30,15 +30,15 @@ func (c *Connack) Append(dst []byte, v Version) ([]byte, error) {
 	return w.end()
 }
 
-// Decode reads f, a CONNACK of version v, into c. A server that does not know
-// version 5 answers with two bytes of 3.1.1, which is an error here. The error
-// is a *MalformedError.
+// Decode decodes f, a CONNACK of version v, into c. The error is a *MalformedError. A
+// server without MQTT 5 answers with the CONNACK of 3.1.1, which in version 5 is such
+// an error.
 func (c *Connack) Decode(f Frame, v Version) error {
 	*c = Connack{}
 	r := open(f, CONNACK, v)
 	flags := r.byte("acknowledge flags")
 	switch {
-	case v == V31: // which does not use this byte [MQTT 3.1 section 3.2]
+	case v == V31: // 3.1 does not use this byte [MQTT 3.1 section 3.2]
 		flags = 0
 	// [MQTT-3.2.2-1]
 	case flags > 1:

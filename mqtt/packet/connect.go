@@ -23,13 +23,14 @@ func protocolName(v Version) string {
 	return "MQTT"
 }
 
-// needsClientID tells whether an empty client identifier is illegal.
+// needsClientID reports whether the client identifier must not be empty.
 func (c *Connect) needsClientID() bool {
 	return c.Version == V31 || c.Version == V311 && !c.CleanStart
 }
 
-// Append appends c as one control packet of version c.Version, its payload in
-// the order of [MQTT-3.1.3-1]; the properties are left out in 3.x. On an error, an *InvalidError, dst is returned as it was.
+// Append appends c, encoded for version c.Version, to dst, with the payload in the
+// order of [MQTT-3.1.3-1]. It leaves out the properties in 3.x. On error, which is an
+// *InvalidError, it returns dst unchanged.
 func (c *Connect) Append(dst []byte) ([]byte, error) {
 	w := begin(dst, CONNECT)
 	c.check(&w)
@@ -56,6 +57,7 @@ func (c *Connect) Append(dst []byte) ([]byte, error) {
 	return w.end()
 }
 
+// check finds the faults that do not concern a single field.
 func (c *Connect) check(w *writer) {
 	switch {
 	case !knownVersion(c.Version):
@@ -101,10 +103,11 @@ func (l *Will) append(w *writer, v Version) {
 	w.binary("Will Payload", l.Payload)
 }
 
-// Decode reads f, a CONNECT of any version, into c, which owns what it holds
-// afterwards. The error is a *MalformedError, whose Code is what CONNACK says
-// in MQTT 5; ReasonUnsupportedProtocolVersion and ReasonClientIdentifierNotValid
-// are return codes 1 and 2 in 3.x. c.Version is the level asked for even then.
+// Decode decodes f, a CONNECT of any version, into c, which does not point into f
+// afterwards. The error is a *MalformedError with the reason code for CONNACK: in 3.x
+// ReasonUnsupportedProtocolVersion is return code 1, ReasonClientIdentifierNotValid
+// is 2, and there is none for others. After an error c.Version is still what the
+// client asked for.
 func (c *Connect) Decode(f Frame) error {
 	*c = Connect{}
 	r := open(f, CONNECT, V31)
@@ -115,7 +118,7 @@ func (c *Connect) Decode(f Frame) error {
 		r.fail(ReasonUnsupportedProtocolVersion, "protocol name and version are not MQTT 3.1, 3.1.1 or 5 [MQTT-3.1.2-2]")
 		return r.close()
 	}
-	// [MQTT-2.1.3-1]; MQTT 3.1 does not use these flags
+	// [MQTT-2.1.3-1], but MQTT 3.1 does not use these flags
 	if c.Version != V31 && f.Flags() != 0 {
 		r.failAt(-r.base, ReasonMalformedPacket, firstByteRule(f.First))
 	}
@@ -133,11 +136,11 @@ func (c *Connect) Decode(f Frame) error {
 	return r.close()
 }
 
-// connectFlagsRule says what is wrong with flags in version v.
+// connectFlagsRule returns the rule that flags break in version v, or "".
 func connectFlagsRule(flags byte, v Version) string {
 	willQoS := flags >> 3 & 3
 	switch {
-	// [MQTT-3.1.2-3]; MQTT 3.1 does not use the bit
+	// [MQTT-3.1.2-3], but MQTT 3.1 does not use the bit
 	case flags&connectReserved != 0 && v != V31:
 		return "reserved Connect Flag must be 0 [MQTT-3.1.2-3]"
 	// [MQTT-3.1.2-11], [MQTT-3.1.2-13] of 3.1.1
@@ -177,8 +180,9 @@ func (c *Connect) decodePayload(r *reader, flags byte) {
 	}
 }
 
-// endsEarly tells a flag whose field is missing: MQTT 3.1 section 3.1 lets the
-// remaining length take precedence over the User Name and Password flags.
+// endsEarly reports whether the packet ends before the field of a flag that is set.
+// MQTT 3.1 allows that: in its section 3.1 the remaining length takes precedence over
+// the User Name and Password flags.
 func endsEarly(r *reader, v Version) bool { return v == V31 && r.left() == 0 }
 
 func decodeWill(r *reader, flags byte, v Version) *Will {

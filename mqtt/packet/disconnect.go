@@ -1,23 +1,22 @@
 package packet
 
-// Append appends d as one control packet of version v, in its shortest form;
-// the code and the properties are left out in 3.x. On an error, an
-// *InvalidError, dst is returned as it was.
+// Append appends d, encoded for version v, to dst. It uses the shortest form, and
+// leaves out the code and the properties in 3.x. On error, which is an *InvalidError,
+// it returns dst unchanged.
 func (d *Disconnect) Append(dst []byte, v Version) ([]byte, error) {
 	w := begin(dst, DISCONNECT)
 	if v == V5 {
-		w.outcome(d.Code, &d.Properties)
+		w.reasonAndProperties(d.Code, &d.Properties)
 	}
 	return w.end()
 }
 
-// Decode reads f, a DISCONNECT of version v, into d. The error is a
-// *MalformedError.
+// Decode decodes f, a DISCONNECT of version v, into d. The error is a *MalformedError.
 func (d *Disconnect) Decode(f Frame, v Version) error {
 	*d = Disconnect{}
 	r := open(f, DISCONNECT, v)
 	if v == V5 {
-		d.Code = r.outcome(&d.Properties)
+		d.Code = r.reasonAndProperties(&d.Properties)
 	}
 	return r.close()
 }

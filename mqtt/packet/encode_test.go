@@ -120,7 +120,7 @@ func TestErrorTexts(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = decode([]byte("\x40\x03\x00\x01\x95"), V5)
-	if want := "decode PUBACK: byte 4: reason code may not stand in this packet: 0x95, Packet too large"; err == nil || err.Error() != want {
+	if want := "decode PUBACK: byte 4: reason code is not allowed in this packet: 0x95, Packet too large"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = (&Publish{QoS: 1, Topic: []byte("t")}).Append(nil, V5)

@@ -2,18 +2,19 @@ package packet
 
 import "fmt"
 
-// MalformedError reports bytes that no conforming peer sends. The connection
-// they came from has to be closed; in MQTT 5 a DISCONNECT (a server before
-// CONNACK: a CONNACK) with Code may go first. [MQTT5 4.13]
+// A MalformedError reports received bytes that break the standard. The receiver must
+// close the connection. In MQTT 5 it may first send a DISCONNECT with Code, or a
+// CONNACK if it is a server that has not sent one. [MQTT5 4.13]
 type MalformedError struct {
-	// Packet is the control packet at fault; 0 when its type is the fault.
+	// Packet is the type of the packet; 0 if the type itself is at fault.
 	Packet Type
-	// Offset counts bytes from the start of the packet to the field at fault.
+	// Offset is the position of the field at fault, in bytes from the start of the
+	// packet.
 	Offset int
-	// Rule says what was found wrong, with the statement number where there is one.
+	// Rule says what is wrong, with the number of the statement if there is one.
 	Rule string
 	// Code is the reason code to close with: ReasonMalformedPacket,
-	// ReasonProtocolError or a more exact one such as ReasonPacketTooLarge.
+	// ReasonProtocolError, or a more specific one such as ReasonPacketTooLarge.
 	Code ReasonCode
 }
 
@@ -22,12 +23,11 @@ func (e *MalformedError) Error() string {
 	return fmt.Sprintf("decode %s: byte %d: %s", e.Packet, e.Offset, e.Rule)
 }
 
-// InvalidError reports a packet that may not be sent as it stands; nothing was
-// encoded.
+// An InvalidError reports a packet that must not be sent. Nothing was encoded.
 type InvalidError struct {
-	// Packet is the control packet refused; 0 for a topic checked on its own.
+	// Packet is the type of the packet; 0 for a text checked on its own.
 	Packet Type
-	// Field names the field at fault as the specification does.
+	// Field is the specification's name of the field at fault.
 	Field string
 	// Rule says what the field must be.
 	Rule string

@@ -11,8 +11,8 @@ import (
 //
 //	PUBLISH q1 id=7 topic="a/b" payload=10B
 //
-// Payloads and passwords are shown by their length only. A packet that does
-// not decode is shown with the fault.
+// Of payloads, passwords and other binary data it shows only the length. For a packet
+// that cannot be decoded it shows the error.
 func Format(f Frame, v Version) string {
 	l := line{v: v}
 	l.add("%s", f.Type())
@@ -24,7 +24,7 @@ func Format(f Frame, v Version) string {
 	return strings.Join(l.parts, " ")
 }
 
-// A line collects the words that describe one packet.
+// A line collects the parts of the description of one packet.
 type line struct {
 	parts []string
 	v     Version
@@ -228,7 +228,7 @@ func (l *line) properties(t Type, p *Properties) {
 	}
 }
 
-// rawProperties lists properties by the specification's names.
+// rawProperties adds the properties, with the names of the specification.
 func (l *line) rawProperties(t Type, raw []byte) {
 	r := reader{body: raw, pkt: t}
 	var words []string
@@ -241,7 +241,7 @@ func (l *line) rawProperties(t Type, raw []byte) {
 	}
 }
 
-// String gives name=value; binary data, which may be secret, as its length.
+// String returns name=value. Of binary data, which may be secret, it gives the length.
 func (p property) String() string {
 	info := propertyTable[p.id]
 	switch info.kind {

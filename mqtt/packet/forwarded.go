@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// PropertySize returns the length in bytes of the first property in raw, which
-// are properties of a PUBLISH that a decoder has checked.
+// PropertySize returns the size in bytes of the first property in raw. raw must hold
+// the properties of a decoded PUBLISH.
 func PropertySize(raw []byte) int {
 	switch propertyTable[raw[0]].kind {
 	case kindBool:
@@ -30,8 +30,8 @@ func PropertySize(raw []byte) int {
 	return 3 + int(binary.BigEndian.Uint16(raw[1:]))
 }
 
-// TopicAlias returns the Topic Alias of a decoded p, 0 for none; nothing is
-// allocated. [MQTT5 3.3.2.3.4]
+// TopicAlias returns the Topic Alias of p, or 0 if there is none. p must have been
+// decoded. It does not allocate. [MQTT5 3.3.2.3.4]
 func (p *Publish) TopicAlias() uint16 {
 	for raw := p.RawProperties; len(raw) > 0; raw = raw[PropertySize(raw):] {
 		if raw[0] == idTopicAlias {
@@ -48,7 +48,7 @@ type PropertySet uint64
 // Has reports whether the property with this identifier is in s.
 func (s PropertySet) Has(id int) bool { return s>>id&1 != 0 }
 
-// IDs lists the identifiers in s.
+// IDs returns the identifiers in s, in ascending order.
 func (s PropertySet) IDs() []int {
 	var list []int
 	for ; s != 0; s &= s - 1 {
@@ -57,34 +57,33 @@ func (s PropertySet) IDs() []int {
 	return list
 }
 
-// PropertyName is what the specification calls the property with identifier
-// id, which is one that there is: "Content Type".
+// PropertyName returns the specification's name of the property with this identifier,
+// which must exist: "Content Type".
 func PropertyName(id int) string { return propertyTable[id].name }
 
-// forwardStatements are those that oblige a server to forward a property.
+// forwardStatements are the statements that oblige a server to forward a property.
 var forwardStatements = map[int]string{
 	idPayloadFormat: "MQTT-3.3.2-4", idMessageExpiry: "MQTT-3.3.2-6", idContentType: "MQTT-3.3.2-20",
 	idResponseTopic: "MQTT-3.3.2-15", idCorrelationData: "MQTT-3.3.2-16", idSubscriptionID: "MQTT-3.3.4-3",
 	idUserProperty: "MQTT-3.3.2-17, MQTT-3.3.2-18",
 }
 
-// ForwardStatement is the statement of the specification by which a server owes
-// its subscribers the property with identifier id, "" where there is none.
+// ForwardStatement returns the number of the statement that obliges a server to
+// forward the property with this identifier, or "" if there is none.
 func ForwardStatement(id int) string { return forwardStatements[id] }
 
-// Forwarded is what a subscriber must find among the properties of a PUBLISH,
-// whatever server it comes from and in whatever order they lie. It is read-only
-// and may be shared.
+// Forwarded holds the properties that a server must forward to the subscribers of a
+// message, in any order. It is read-only and may be shared.
 type Forwarded struct {
-	raw    []byte // as they were encoded, which is how most servers pass them on
+	raw    []byte // in the order in which most servers forward them: as published
 	single [len(propertyTable)][]byte
 	users  []byte // User Properties, in their order
 	expiry uint32
 	want   PropertySet
 }
 
-// NewForwarded returns what is owed to the subscribers of a message that was
-// published with p; SubscriptionIDs are those of their subscriptions. The
+// NewForwarded returns the properties that subscribers must receive with a message
+// that is published with p. p.SubscriptionIDs are those of their subscriptions. The
 // error is an *InvalidError.
 func NewForwarded(p *Properties) (*Forwarded, error) {
 	raw, err := AppendProperties(nil, PUBLISH, p)
@@ -95,7 +94,7 @@ func NewForwarded(p *Properties) (*Forwarded, error) {
 	for rest := raw; len(rest) > 0; rest = rest[PropertySize(rest):] {
 		one := rest[:PropertySize(rest)]
 		switch id := one[0]; id {
-		case idTopicAlias: // it is between two ends of one connection
+		case idTopicAlias: // concerns one connection only
 			continue
 		case idUserProperty:
 			f.users = append(f.users, one...)
@@ -109,12 +108,12 @@ func NewForwarded(p *Properties) (*Forwarded, error) {
 	return f, nil
 }
 
-// Format shows the property with identifier id, for people; User Properties all
-// of them.
+// Format returns the property with this identifier as text for people.
 func (f *Forwarded) Format(id int) string { return FormatProperty(f.raw, id) }
 
-// FormatProperty shows the property with identifier id in raw, properties that a
-// decoder has checked, for people; "no Content Type" where it is not there.
+// FormatProperty returns the property with this identifier in raw as text for people:
+// all of them if there are several User Properties, "no Content Type" if there is
+// none. raw must hold the properties of a decoded PUBLISH.
 func FormatProperty(raw []byte, id int) string {
 	var words []string
 	for r := (reader{body: raw, pkt: PUBLISH}); r.left() > 0; {
@@ -128,11 +127,11 @@ func FormatProperty(raw []byte, id int) string {
 	return strings.Join(words, ", ")
 }
 
-// Compare returns which properties raw, those of a PUBLISH that a decoder has
-// checked, lacks, and which it has with another value. User Properties must
-// come unaltered and in their order [MQTT-3.3.2-17, MQTT-3.3.2-18]; those that a
-// server adds are no difference. A Message Expiry Interval may be lower than
-// what was sent [MQTT-3.3.2-6]. Nothing is allocated.
+// Compare returns which properties are missing in raw, and which have another value
+// there. raw must hold the properties of a decoded PUBLISH. User Properties must be
+// unaltered and in order [MQTT-3.3.2-17, MQTT-3.3.2-18], but a server may add some. A
+// Message Expiry Interval may be lower than published [MQTT-3.3.2-6]. Compare does not
+// allocate.
 func (f *Forwarded) Compare(raw []byte) (missing, changed PropertySet) {
 	if bytes.Equal(raw, f.raw) {
 		return 0, 0

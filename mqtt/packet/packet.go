@@ -1,15 +1,3 @@
-// Package packet encodes and decodes MQTT control packets of versions 3.1,
-// 3.1.1 and 5.0. It is pure: functions on []byte, no I/O, no goroutines.
-//
-// Encoders have the form Append(dst, version) ([]byte, error): they append one
-// whole control packet to dst and return the extended slice, without
-// allocating when dst has room. What only MQTT 5 has is left out in 3.x.
-//
-// Decoders take a [Frame], check every bound and every rule that can be seen in
-// one packet alone, and return a [*MalformedError]. A decoded [Publish] aliases
-// the frame, and so lives no longer than it; every other packet owns what it
-// holds. Which side may send a packet, and when, is for the caller to judge.
-// Nothing here allocates in proportion to a length that a peer merely claims.
 package packet
 
 import "fmt"
@@ -80,20 +68,20 @@ const MaxRemainingLength = 268_435_455
 // four of remaining length, and [MaxRemainingLength].
 const MaxPacketSize = 1 + 4 + MaxRemainingLength
 
-// A Frame is one whole control packet as it lies in the read buffer. It has no
-// more than four words: a larger one would be passed in memory, not in
-// registers, at a cost of several ns for each call that a packet goes through.
+// A Frame is one whole control packet in the read buffer. It must not exceed four
+// words: a larger struct would be passed in memory instead of registers, which costs
+// several ns for each call that gets a packet.
 type Frame struct {
-	// First is the fixed header's first byte: type and flags.
+	// First is the first byte of the fixed header: type and flags.
 	First byte
-	// Body is what follows the remaining length. It aliases the read buffer.
+	// Body is the packet after the remaining length. It points into the read buffer.
 	Body []byte
 }
 
-// Size returns the length of the whole packet on the wire, fixed header included.
+// Size returns the size of the whole packet in bytes, fixed header included.
 func (f Frame) Size() int { return f.header() + len(f.Body) }
 
-// header returns the length of the fixed header. [MQTT-1.5.5-1]
+// header returns the size of the fixed header in bytes. [MQTT-1.5.5-1]
 func (f Frame) header() int { return 1 + VarintSize(len(f.Body)) }
 
 // Type returns the control packet type of f.

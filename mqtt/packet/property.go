@@ -31,8 +31,8 @@ const (
 	idSharedSubAvailable   = 42
 )
 
-// WillProperties stands for the Will Properties of CONNECT where a packet type
-// tells which properties are allowed.
+// WillProperties stands for the Will Properties of CONNECT, where a function takes a
+// packet type to know which properties are allowed.
 const WillProperties Type = 0
 
 type propertyKind byte
@@ -47,11 +47,11 @@ const (
 	kindPair
 )
 
-// propertyInfo is one line of table 2-4.
+// propertyInfo is one row of table 2-4.
 type propertyInfo struct {
 	name    string
 	kind    propertyKind
-	nonzero bool   // 0 is a Protocol Error
+	nonzero bool   // the value 0 is a Protocol Error
 	where   uint16 // bit t: allowed in packet type t; bit 0: in the Will Properties
 }
 
@@ -97,20 +97,20 @@ var propertyTable = [...]propertyInfo{
 	idSharedSubAvailable:   {"Shared Subscription Available", kindBool, false, in(CONNACK)},
 }
 
-// repeatable tells whether property id may stand more than once in packet t.
+// repeatable reports whether property id may occur more than once in packet type t.
 func repeatable(id int, t Type) bool {
 	return id == idUserProperty || id == idSubscriptionID && t == PUBLISH
 }
 
-// A property is one property as it lies on the wire; number or text by kind.
+// A property is one decoded property. Its kind tells whether num or text is used.
 type property struct {
 	id    int
 	num   uint32
-	text  []byte // aliases the body
-	value []byte // of a User Property, whose name is text
+	text  []byte // points into the body
+	value []byte // of a User Property; text is its name
 }
 
-// property reads one property and checks its form.
+// property reads one property.
 func (r *reader) property() (p property) {
 	start := r.off
 	p.id = r.varint("property identifier")
@@ -141,15 +141,15 @@ func (r *reader) property() (p property) {
 	return p
 }
 
-// propertyFault says why p may not stand in a packet of type t after the
-// properties in seen; "" when it may.
+// propertyFault returns the rule that p breaks in a packet of type t after the
+// properties in seen, or "".
 func propertyFault(p property, t Type, seen uint64) (rule string, code ReasonCode) {
 	info := &propertyTable[p.id]
 	switch {
 	case info.where>>t&1 == 0:
-		return " may not stand in this packet", ReasonMalformedPacket
+		return " is not allowed in this packet", ReasonMalformedPacket
 	case seen>>p.id&1 != 0 && !repeatable(p.id, t):
-		return " stands more than once", ReasonProtocolError
+		return " occurs more than once", ReasonProtocolError
 	case info.kind == kindBool && p.num > 1:
 		return " must be 0 or 1", ReasonProtocolError
 	// [MQTT-3.3.2-8]
@@ -164,8 +164,8 @@ func propertyFault(p property, t Type, seen uint64) (rule string, code ReasonCod
 	return "", ReasonSuccess
 }
 
-// propertyList reads properties to the end of the body into dst, which may be
-// nil to check them only, and returns the set of identifiers read.
+// propertyList reads properties up to the end of the body into dst, and returns the
+// set of their identifiers. If dst is nil it only checks them.
 func (r *reader) propertyList(t Type, dst *Properties) (seen uint64) {
 	for r.left() > 0 {
 		start := r.off
@@ -188,7 +188,7 @@ func (r *reader) propertyList(t Type, dst *Properties) (seen uint64) {
 	return seen
 }
 
-// properties reads a property length and as many bytes of properties.
+// properties reads a property length and the properties that follow.
 func (r *reader) properties(t Type, dst *Properties) (seen uint64) {
 	n := r.varint("property length")
 	if r.err != nil || n == 0 {
@@ -208,7 +208,7 @@ func (r *reader) properties(t Type, dst *Properties) (seen uint64) {
 	return seen
 }
 
-// set stores p, copying what it aliases.
+// set stores a copy of p in d.
 func (d *Properties) set(p property) {
 	switch p.id {
 	case idPayloadFormat:
@@ -268,7 +268,7 @@ func (d *Properties) set(p property) {
 	}
 }
 
-// cloneBinary copies b; the copy of present but empty data is not nil.
+// cloneBinary copies b. The copy is never nil, because nil means an absent property.
 func cloneBinary(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
 func (w *writer) optByte(id byte, p *byte) {
@@ -305,8 +305,8 @@ func (w *writer) optBinary(id byte, p []byte) {
 	}
 }
 
-// propertyList appends every property of p in the order of the identifiers,
-// and then reads them again: sender and receiver obey one table of rules.
+// propertyList appends all properties of p in the order of their identifiers. Then it
+// checks them by decoding, so that encoder and decoder share one table of rules.
 func (w *writer) propertyList(t Type, p *Properties) {
 	start := len(w.dst)
 	w.optByte(idPayloadFormat, p.PayloadFormat)
@@ -347,7 +347,7 @@ func (w *writer) propertyList(t Type, p *Properties) {
 
 func (w *writer) subscriptionID(n uint32) {
 	if n > MaxRemainingLength {
-		w.fail("Subscription Identifier", "is over 268435455")
+		w.fail("Subscription Identifier", "is larger than 268435455")
 		return
 	}
 	w.byte(idSubscriptionID)
@@ -367,19 +367,19 @@ func (w *writer) checkProperties(t Type, start int) {
 // properties appends the property length and the properties of p.
 func (w *writer) properties(t Type, p *Properties) {
 	at := len(w.dst)
-	w.byte(0) // [MQTT-2.2.2-1]: a property length of 0 is sent too
+	w.byte(0) // [MQTT-2.2.2-1] The property length is sent even if it is 0.
 	w.propertyList(t, p)
 	if len(w.dst)-at-1 > MaxRemainingLength {
-		w.fail("property length", "is over 268435455")
+		w.fail("property length", "is larger than 268435455")
 	}
 	if w.err == nil {
 		w.patchLength(at)
 	}
 }
 
-// AppendProperties appends the properties in p that make up a packet of type t
-// ([WillProperties] for a will), without their length. On an error, an
-// *InvalidError, dst is returned as it was.
+// AppendProperties appends p to dst, without the property length. t is the type of the
+// packet that they are for, or [WillProperties]. On error, which is an *InvalidError,
+// it returns dst unchanged.
 func AppendProperties(dst []byte, t Type, p *Properties) ([]byte, error) {
 	w := writer{dst: dst, start: len(dst), pkt: t}
 	w.propertyList(t, p)
@@ -389,9 +389,9 @@ func AppendProperties(dst []byte, t Type, p *Properties) ([]byte, error) {
 	return w.dst, nil
 }
 
-// ParseProperties reads raw, properties without their length as they lie in a
-// packet of type t ([WillProperties] for a will), into dst, which is reset
-// first and owns what it holds afterwards. The error is a *MalformedError.
+// ParseProperties decodes raw, properties without the property length, into dst, which
+// it resets first and which does not point into raw afterwards. t is the type of the
+// packet that they are from, or [WillProperties]. The error is a *MalformedError.
 func ParseProperties(dst *Properties, t Type, raw []byte) error {
 	*dst = Properties{}
 	r := reader{body: raw, pkt: t}
@@ -399,7 +399,7 @@ func ParseProperties(dst *Properties, t Type, raw []byte) error {
 	return r.close()
 }
 
-// IsZero tells whether p holds no property at all.
+// IsZero reports whether p has no property.
 func (p *Properties) IsZero() bool {
 	return p.PayloadFormat == nil && p.MessageExpiry == nil && p.ContentType == nil &&
 		p.ResponseTopic == nil && p.CorrelationData == nil && len(p.SubscriptionIDs) == 0 &&

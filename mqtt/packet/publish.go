@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// publishFlag bits of the first byte. [MQTT5 3.3.1]
+// Flags in the first byte of PUBLISH. [MQTT5 3.3.1]
 const (
 	flagRetain = 0x01
 	flagDup    = 0x08
@@ -23,9 +23,9 @@ func (p *Publish) size(v Version) int {
 	return n
 }
 
-// Append appends p as one control packet of version v. The topic is checked,
-// RawProperties is copied as it is and left out in 3.x. On an error, an
-// *InvalidError, dst is returned as it was.
+// Append appends p, encoded for version v, to dst. It checks the topic but copies
+// RawProperties unchecked; in 3.x it leaves them out. On error, which is an
+// *InvalidError, it returns dst unchanged.
 func (p *Publish) Append(dst []byte, v Version) ([]byte, error) {
 	size := p.size(v)
 	if err := p.check(v, size); err != nil {
@@ -53,7 +53,8 @@ func (p *Publish) Append(dst []byte, v Version) ([]byte, error) {
 	return append(dst, p.Payload...), nil
 }
 
-// check returns a nil error, never a nil *InvalidError in one.
+// check returns an *InvalidError, or nil. Its result type is error, because a nil
+// *InvalidError in an error would not be nil.
 func (p *Publish) check(v Version, size int) error {
 	field, rule := "", ""
 	switch {
@@ -69,7 +70,7 @@ func (p *Publish) check(v Version, size int) error {
 	case p.QoS > 0 && p.PacketID == 0:
 		field, rule = "packet identifier", ruleID
 	case size > MaxRemainingLength:
-		field, rule = "remaining length", "is over 268435455; send a shorter payload"
+		field, rule = "remaining length", "is larger than 268435455; send a shorter payload"
 	case len(p.Topic) == 0 && v == V5 && hasTopicAlias(p.RawProperties):
 	default:
 		field, rule = "topic name", topicNameRule(p.Topic)
@@ -85,17 +86,16 @@ func hasTopicAlias(raw []byte) bool {
 	return r.propertyList(PUBLISH, nil)>>idTopicAlias&1 != 0
 }
 
-// Decode reads f, a PUBLISH of version v, into p. Topic, Payload and
-// RawProperties alias f and all are checked, Payload excepted; nothing is
-// allocated. An empty topic comes with a Topic Alias. On an error, a
-// *MalformedError, p holds nothing of use.
+// Decode decodes f, a PUBLISH of version v, into p. It does not allocate: Topic, Payload
+// and RawProperties point into f. It checks all of them but Payload. If Topic is empty,
+// there is a Topic Alias. After an error, which is a *MalformedError, p is undefined.
 func (p *Publish) Decode(f Frame, v Version) error {
 	_, err := p.decode(f, v, nil)
 	return err
 }
 
-// decode does not check again a topic that equals known, which is valid; fresh
-// tells that the topic is another one.
+// decode is Decode with a topic known to be valid, which it does not check again. fresh
+// reports whether the topic of f is another one.
 func (p *Publish) decode(f Frame, v Version, known []byte) (fresh bool, err error) {
 	b := f.Body
 	if !legalFirst[f.First] || f.First>>4 != byte(PUBLISH) || len(b) < 2 {
@@ -107,7 +107,7 @@ func (p *Publish) decode(f Frame, v Version, known []byte) (fresh bool, err erro
 	if qos == 0 {
 		off = end
 	}
-	// With the empty property block that nearly every PUBLISH has.
+	// The fast path is for PUBLISH without properties, which nearly all are.
 	if v == V5 {
 		if off >= len(b) || b[off] != 0 {
 			return true, p.decodeSlow(f, v)
@@ -128,20 +128,20 @@ func (p *Publish) decode(f Frame, v Version, known []byte) (fresh bool, err erro
 			return true, p.decodeSlow(f, v)
 		}
 	}
-	// One by one, which the compiler turns into fewer moves than a literal.
+	// The compiler makes fewer moves of these assignments than of a literal.
 	p.Dup, p.QoS, p.Retain = f.First&flagDup != 0, qos, f.First&flagRetain != 0
 	p.Topic, p.PacketID, p.Payload, p.RawProperties = topic, id, b[off:], nil
 	return fresh, nil
 }
 
-// decodeSlow reads a PUBLISH with properties, and finds the fault in a bad one.
+// decodeSlow decodes a PUBLISH with properties, or finds the fault in a bad one.
 func (p *Publish) decodeSlow(f Frame, v Version) error {
 	r := open(f, PUBLISH, v)
 	*p = Publish{Dup: f.First&flagDup != 0, QoS: f.First >> 1 & 3, Retain: f.First&flagRetain != 0}
 	p.Topic = r.binary("topic name")
 	rule, afterTopic := topicNameRule(p.Topic), r.off
 	if len(p.Topic) > 0 && rule != "" {
-		// 0x90, Topic Name invalid, is for names that are well formed. [MQTT5 table 3-10]
+		// 0x90, Topic Name invalid, is for well-formed names only. [MQTT5 table 3-10]
 		r.failAt(0, ReasonMalformedPacket, "topic name "+rule)
 	}
 	if p.QoS > 0 {
@@ -158,18 +158,18 @@ func (p *Publish) decodeSlow(f Frame, v Version) error {
 	if len(p.Topic) == 0 && seen>>idTopicAlias&1 == 0 {
 		r.failAt(afterTopic-2, ReasonProtocolError, "topic name "+rule)
 	}
-	p.Payload = r.take(r.left(), "payload")
+	p.Payload = r.bytes(r.left(), "payload")
 	return r.close()
 }
 
-// ParseProperties reads p.RawProperties into dst, which is reset first and owns
-// what it holds afterwards. The error is a *MalformedError.
+// ParseProperties decodes p.RawProperties into dst, which it resets first and which does
+// not point into p afterwards. The error is a *MalformedError.
 func (p *Publish) ParseProperties(dst *Properties) error {
 	return ParseProperties(dst, PUBLISH, p.RawProperties)
 }
 
-// SetProperties encodes src into p.RawProperties, in memory of its own. The
-// error, an *InvalidError, leaves p as it was.
+// SetProperties sets p.RawProperties to src, encoded in new memory. On error, which is
+// an *InvalidError, it leaves p unchanged.
 func (p *Publish) SetProperties(src *Properties) error {
 	raw, err := AppendProperties(nil, PUBLISH, src)
 	if err == nil {
@@ -178,12 +178,12 @@ func (p *Publish) SetProperties(src *Properties) error {
 	return err
 }
 
-// A PublishDecoder decodes the PUBLISH packets of one connection. It keeps how
-// the last one began, so that a run of messages to one topic checks it once.
-// The zero value is ready.
+// A PublishDecoder decodes the PUBLISH packets of one connection. It remembers the start
+// of the last one, so that it checks a topic once for a run of messages to that topic.
+// The zero value is ready to use.
 type PublishDecoder struct {
-	topic []byte // the last valid one
-	head  []byte // the last packet up to the end of that topic; empty when not known
+	topic []byte // the last valid topic
+	head  []byte // the last packet up to the end of its topic; empty if Next must not be used
 	size  int    // of that packet
 	v     Version
 }
@@ -197,7 +197,7 @@ func (d *PublishDecoder) Decode(p *Publish, f Frame, v Version) error {
 	case fresh:
 		d.topic, d.head = append(d.topic[:0], p.Topic...), d.head[:0]
 	case p.RawProperties == nil:
-		// The second one to a topic: more may follow.
+		// This is the second message to the topic: more may follow.
 		d.head = AppendVarint(append(d.head[:0], f.First), len(f.Body))
 		d.head = append(d.head, f.Body[:2+len(d.topic)]...)
 		d.size, d.v = f.Size(), v
@@ -205,12 +205,11 @@ func (d *PublishDecoder) Decode(p *Publish, f Frame, v Version) error {
 	return err
 }
 
-// Next does what [Scanner.Next] and Decode would do, where the next packet is
-// whole, begins as the last one did up to the end of the topic, and has no
-// properties, which is nearly always so: equal bytes need no second check.
-// Otherwise it reports false and has done nothing. p must hold what the last
-// Decode or Next has left in it, from what is in s since then: all that changes
-// is the packet identifier and the payload.
+// Next does the work of [Scanner.Next] and Decode, if the next packet in s is whole, has
+// the same size as the last one and the same bytes up to the end of the topic, and has
+// no properties. Equal bytes need no second check. Otherwise it returns false and does
+// nothing. p must be unchanged since the last Decode or Next, because Next sets only the
+// packet identifier and the payload.
 func (d *PublishDecoder) Next(p *Publish, s *Scanner) bool {
 	b := s.buf[s.r:s.w]
 	if len(d.head) == 0 || len(b) < d.size || string(b[:len(d.head)]) != string(d.head) {

@@ -2,12 +2,12 @@ package packet
 
 import "fmt"
 
-// ReasonCode is a Reason Code of MQTT 5, or a return code of CONNACK and
-// SUBACK in 3.x. Values from 0x80 upwards report failure. [MQTT5 2.4]
+// ReasonCode is a Reason Code of MQTT 5, or a return code of CONNACK or SUBACK in 3.x.
+// In MQTT 5, 0x80 and above are errors. [MQTT5 2.4]
 type ReasonCode byte
 
-// Reason codes. The value 0x00 carries three names: Success, Normal
-// disconnection (DISCONNECT) and Granted QoS 0 (SUBACK). [MQTT5 table 2-6]
+// Reason codes. The value 0x00 has three names: Success, Normal disconnection (in
+// DISCONNECT) and Granted QoS 0 (in SUBACK). [MQTT5 table 2-6]
 const (
 	ReasonSuccess                     ReasonCode = 0x00
 	ReasonNormalDisconnection         ReasonCode = 0x00
@@ -111,7 +111,8 @@ func (c ReasonCode) String() string {
 	return fmt.Sprintf("ReasonCode(0x%02X)", byte(c))
 }
 
-// IsError tells whether c reports a failure: 0x80 or greater. [MQTT5 2.4]
+// IsError reports whether c is 0x80 or greater: an error in MQTT 5, and in SUBACK of
+// 3.1.1. [MQTT5 2.4]
 func (c ReasonCode) IsError() bool { return c >= 0x80 }
 
 var connackReturns = [...]string{
@@ -123,8 +124,8 @@ var connackReturns = [...]string{
 	"Connection Refused, not authorized",
 }
 
-// ConnackReturnString names a CONNACK return code of 3.x, 0 to 5; a value
-// outside gives "ReturnCode(6)". [MQTT311 table 3.1]
+// ConnackReturnString returns the specification's name of a CONNACK return code of 3.x,
+// 0 to 5, or "ReturnCode(6)" for another value. [MQTT311 table 3.1]
 func ConnackReturnString(code ReasonCode) string {
 	if int(code) < len(connackReturns) {
 		return connackReturns[code]
@@ -132,7 +133,7 @@ func ConnackReturnString(code ReasonCode) string {
 	return fmt.Sprintf("ReturnCode(%d)", byte(code))
 }
 
-// reasonSet is a set of reason codes as a bitmap.
+// reasonSet is a set of reason codes: a bitmap.
 type reasonSet [4]uint64
 
 func newReasonSet(codes ...ReasonCode) (s reasonSet) {
@@ -148,7 +149,7 @@ var publishReasons = newReasonSet(0x00, 0x10, 0x80, 0x83, 0x87, 0x90, 0x91, 0x97
 
 var releaseReasons = newReasonSet(0x00, 0x92)
 
-// validReasons holds what each packet may carry in MQTT 5.
+// validReasons are the reason codes that each packet type may have in MQTT 5.
 var validReasons = [16]reasonSet{
 	// [MQTT-3.2.2-8]
 	CONNACK: newReasonSet(0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8A, 0x8C,
@@ -160,12 +161,12 @@ var validReasons = [16]reasonSet{
 	// [MQTT-3.9.3-2]
 	SUBACK:   newReasonSet(0x00, 0x01, 0x02, 0x80, 0x83, 0x87, 0x8F, 0x91, 0x97, 0x9E, 0xA1, 0xA2),
 	UNSUBACK: newReasonSet(0x00, 0x11, 0x80, 0x83, 0x87, 0x8F, 0x91), // [MQTT-3.11.3-2]
-	// 0x8C stands for DISCONNECT in table 2-6 but not in table 3-10; it is let through.
-	// [MQTT-3.14.2-1]
+	// For 0x8C the standard contradicts itself: table 2-6 allows it in DISCONNECT, table
+	// 3-10 does not have it. It is allowed here. [MQTT-3.14.2-1]
 	DISCONNECT: newReasonSet(0x00, 0x04, 0x80, 0x81, 0x82, 0x83, 0x87, 0x89, 0x8B, 0x8C, 0x8D, 0x8E, 0x8F,
 		0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9A, 0x9B, 0x9C, 0x9D, 0x9E, 0x9F, 0xA0, 0xA1, 0xA2),
 	AUTH: newReasonSet(0x00, 0x18, 0x19), // [MQTT-3.15.2-1]
 }
 
-// subackReasons3 holds the return codes of SUBACK in 3.1.1. [MQTT-3.9.3-2]
+// subackReasons3 are the return codes of SUBACK in 3.1.1. [MQTT-3.9.3-2]
 var subackReasons3 = newReasonSet(0x00, 0x01, 0x02, 0x80)

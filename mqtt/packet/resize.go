@@ -1,20 +1,19 @@
 package packet
 
-// A Resizer is a Template whose payload may be cut to another length from one
-// sending to the next, for messages of differing sizes. It is for one goroutine
-// at a time.
+// A Resizer is a Template for messages of different sizes: its payload can be cut to
+// another length for each message. It is for one goroutine at a time.
 type Resizer struct {
 	template Template
-	buf      []byte // room for the longest fixed header, variable header, largest payload
+	buf      []byte // the longest fixed header, the variable header, the largest payload
 	head     int    // length of the variable header
-	idAt     int    // of the packet identifier in it
+	idAt     int    // offset of the packet identifier in the variable header
 }
 
-// longestHeader is that of the fixed header: type and Remaining Length.
+// longestHeader is the largest size of a fixed header: type and Remaining Length.
 const longestHeader = 5
 
-// NewResizer encodes p, whose payload is the largest that Resize may be asked
-// for, for version v. The error is an *InvalidError.
+// NewResizer encodes p for version v. The payload of p is the largest one. The error is
+// an *InvalidError.
 func NewResizer(p *Publish, v Version) (*Resizer, error) {
 	t, err := NewTemplate(p, v)
 	if err != nil {
@@ -30,8 +29,8 @@ func NewResizer(p *Publish, v Version) (*Resizer, error) {
 	return r, nil
 }
 
-// Resize returns the template with the first n bytes of the payload, valid
-// until the next call. n must not be above the length of the payload.
+// Resize returns a template with the first n bytes of the payload. n must not be larger
+// than the payload. The template is valid until the next call.
 func (r *Resizer) Resize(n int) *Template {
 	t, remaining := &r.template, r.head+n
 	size := VarintSize(remaining)

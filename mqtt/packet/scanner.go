@@ -3,13 +3,14 @@ package packet
 import "fmt"
 
 const (
-	// firstBuffer is what a Scanner that was given no buffer starts with.
+	// firstBuffer is the size of the first buffer of a Scanner that was given none.
 	firstBuffer = 4 << 10
-	// keepBuffer is the most that a Scanner holds on to when it is empty.
+	// keepBuffer is the largest buffer that an empty Scanner keeps.
 	keepBuffer = 1 << 20
 )
 
-// A Scanner cuts control packets out of one buffer, in place:
+// A Scanner splits a stream of bytes into control packets. It returns them as parts of
+// its buffer, without copying:
 //
 //	n, err := conn.Read(s.Space())
 //	s.Advance(n)
@@ -18,21 +19,19 @@ const (
 //		...
 //	}
 //
-// The buffer grows by doubling when it is full of one unfinished packet, so
-// that its size follows the bytes that came and not a length that was claimed.
-// A Scanner is for one goroutine.
+// When one incomplete packet fills the buffer, it is doubled: memory grows with the
+// bytes received, not with the length that a peer announces. A Scanner is for one
+// goroutine.
 type Scanner struct {
-	buf  []byte // buf[r:w] is unread
-	r, w int
-	max  int    // largest packet taken
-	home []byte // the buffer given, which buf returns to
-	// legal is the set of first bytes of the version spoken.
-	legal *[256]bool
+	buf   []byte // buf[r:w] is unread
+	r, w  int
+	max   int        // largest packet accepted
+	home  []byte     // the buffer given; buf is this or, for a large packet, another one
+	legal *[256]bool // the first bytes allowed in the protocol version
 }
 
-// NewScanner returns a Scanner that reads into buf, which may be nil, and
-// refuses packets over maxPacketSize bytes, fixed header included; 0 stands for
-// [MaxPacketSize].
+// NewScanner returns a Scanner with the buffer buf, which may be nil. It rejects packets
+// of more than maxPacketSize bytes, fixed header included; 0 means [MaxPacketSize].
 func NewScanner(buf []byte, maxPacketSize int) *Scanner {
 	if maxPacketSize <= 0 {
 		maxPacketSize = MaxPacketSize
@@ -42,8 +41,8 @@ func NewScanner(buf []byte, maxPacketSize int) *Scanner {
 	return s
 }
 
-// SetMaxPacketSize changes the limit given to [NewScanner], as a broker or
-// client does once CONNECT or CONNACK is known.
+// SetMaxPacketSize changes the limit given to [NewScanner], for callers that learn it
+// from CONNECT or CONNACK.
 func (s *Scanner) SetMaxPacketSize(n int) {
 	if n <= 0 {
 		n = MaxPacketSize
@@ -51,9 +50,9 @@ func (s *Scanner) SetMaxPacketSize(n int) {
 	s.max = n
 }
 
-// SetVersion tells the version that CONNECT asked for. MQTT 3.1 leaves the
-// flags of most packets unused; before, and in any other version, reserved
-// flags are refused.
+// SetVersion sets the version of the connection. MQTT 3.1 does not use the flags of most
+// packets, so any are accepted. In all other versions, and before SetVersion, reserved
+// flags with a wrong value are an error.
 func (s *Scanner) SetVersion(v Version) {
 	s.legal = &legalFirst
 	if v == V31 {
@@ -61,19 +60,19 @@ func (s *Scanner) SetVersion(v Version) {
 	}
 }
 
-// Buffered returns how many bytes are waiting, of whole and unfinished packets.
+// Buffered returns the number of unread bytes, including those of an incomplete packet.
 func (s *Scanner) Buffered() int { return s.w - s.r }
 
-// Attach gives an empty Scanner a buffer to read into.
+// Attach gives an empty Scanner a buffer.
 func (s *Scanner) Attach(buf []byte) {
 	s.buf = buf[:cap(buf)]
 	s.home = s.buf
 	s.r, s.w = 0, 0
 }
 
-// Detach takes the buffer away and returns it when nothing is buffered, and
-// returns nil otherwise. It ends the life of every frame. An idle connection
-// needs no buffer: the next Attach, or Space, brings a new one.
+// Detach removes the buffer and returns it, so that an idle connection needs none. If
+// there are unread bytes it returns nil. All frames become invalid. Attach or Space give
+// the Scanner a new buffer.
 func (s *Scanner) Detach() []byte {
 	if s.r != s.w {
 		return nil
@@ -83,13 +82,14 @@ func (s *Scanner) Detach() []byte {
 	return buf
 }
 
-// Space returns the free part of the buffer, never empty, to read into. It ends
-// the life of every frame.
+// Space returns the free part of the buffer, to read into. It is never empty. All frames
+// become invalid.
 func (s *Scanner) Space() []byte {
 	switch {
 	case s.r == s.w:
 		s.rewind()
-	// A short tail would make short reads; a long one can wait.
+	// Move the unread bytes to the front if the free part is so small that reads would
+	// be short.
 	case s.r > 0 && len(s.buf)-s.w < len(s.buf)/4:
 		s.w = copy(s.buf, s.buf[s.r:s.w])
 		s.r = 0
@@ -100,7 +100,7 @@ func (s *Scanner) Space() []byte {
 	return s.buf[s.w:]
 }
 
-// rewind starts an empty buffer again from its beginning.
+// rewind makes an empty buffer be filled from its beginning.
 func (s *Scanner) rewind() {
 	s.r, s.w = 0, 0
 	if len(s.buf) > keepBuffer && len(s.buf) > len(s.home) {
@@ -108,8 +108,7 @@ func (s *Scanner) rewind() {
 	}
 }
 
-// grow makes room behind a full buffer: twice the size, but no more than the
-// unfinished packet in it needs.
+// grow doubles a full buffer, but to no more than the incomplete packet in it needs.
 func (s *Scanner) grow() {
 	size := max(2*len(s.buf), 64)
 	if len(s.buf) == 0 {
@@ -127,8 +126,7 @@ func (s *Scanner) grow() {
 	}
 }
 
-// pending returns the size of the packet that starts at the reading position,
-// 0 when that is not known yet.
+// pending returns the size of the next packet, or 0 if that is not yet known.
 func (s *Scanner) pending() int {
 	if s.w-s.r < 2 {
 		return 0
@@ -140,7 +138,7 @@ func (s *Scanner) pending() int {
 	return 1 + size + n
 }
 
-// Advance tells that n bytes were read into the front of Space.
+// Advance says that n bytes have been read into the start of Space.
 func (s *Scanner) Advance(n int) {
 	if n < 0 || n > len(s.buf)-s.w {
 		panic("packet: Advance by more than Space")
@@ -148,10 +146,10 @@ func (s *Scanner) Advance(n int) {
 	s.w += n
 }
 
-// Next returns the next whole packet; ok is false when more bytes are needed.
-// The frame is valid until Space or Detach is called. An error, which is a
-// *MalformedError, stays: a packet over the limit has Code
-// [ReasonPacketTooLarge] and is refused as soon as its header is there.
+// Next returns the next whole packet. ok is false if more bytes are needed. The frame is
+// valid until the next call of Space or Detach. After an error, which is a
+// *MalformedError, every call returns that error. A packet above the limit is an error
+// with Code [ReasonPacketTooLarge] as soon as its header has been received.
 func (s *Scanner) Next() (f Frame, ok bool, err error) {
 	b := s.buf[s.r:s.w]
 	if len(b) < 2 || !s.legal[b[0]] || b[1] >= 0x80 {
@@ -168,8 +166,8 @@ func (s *Scanner) Next() (f Frame, ok bool, err error) {
 	return Frame{First: b[0], Body: b[2:size:size]}, true, nil
 }
 
-// nextLong is Next for a packet with more than one byte of length, an
-// incomplete header, or a fault.
+// nextLong is Next for a packet whose length takes several bytes, for an incomplete
+// header, and for faults.
 func (s *Scanner) nextLong(b []byte) (Frame, bool, error) {
 	if len(b) == 0 {
 		return Frame{}, false, nil
@@ -198,10 +196,11 @@ func (s *Scanner) nextLong(b []byte) (Frame, bool, error) {
 	return Frame{First: first, Body: b[header:size:size]}, true, nil
 }
 
-// Peek returns what is buffered: it ends as a frame does.
+// Peek returns the unread bytes. They are valid as long as a frame.
 func (s *Scanner) Peek() []byte { return s.buf[s.r:s.w] }
 
-// Skip passes over the first n bytes of Peek. Next needs them to be whole packets.
+// Skip marks the first n bytes of Peek as read. If Next is used after it, they must be
+// whole packets.
 func (s *Scanner) Skip(n int) {
 	if n < 0 || n > s.w-s.r {
 		panic("packet: Skip by more than what is buffered")
@@ -209,11 +208,10 @@ func (s *Scanner) Skip(n int) {
 	s.r += n
 }
 
-// NextAck is Next for an acknowledgement like the one before: it returns the
-// identifier of the next packet if that is a whole one that starts with first,
-// the first byte of a legal PUBACK, PUBREC, PUBREL or PUBCOMP, and reports
-// success in the four bytes that are the same in every version. Otherwise ok is
-// false, and Next has to look.
+// NextAck is a fast Next for runs of acknowledgements. first is the first byte of a legal
+// PUBACK, PUBREC, PUBREL or PUBCOMP. If the next packet is whole, starts with first and
+// has the four bytes that mean success in every version, NextAck returns its packet
+// identifier. Otherwise ok is false and the caller must use Next.
 func (s *Scanner) NextAck(first byte) (id uint16, ok bool) {
 	b := s.buf[s.r:s.w]
 	if len(b) < 4 || b[0] != first || b[1] != 2 || b[2]|b[3] == 0 {
@@ -223,9 +221,10 @@ func (s *Scanner) NextAck(first byte) (id uint16, ok bool) {
 	return uint16(b[2])<<8 | uint16(b[3]), true
 }
 
-// tooLarge refuses what the peer was told not to send. [MQTT-3.1.2-24]
+// tooLarge is the error of a packet above the limit that the peer was told.
+// [MQTT-3.1.2-24]
 func (s *Scanner) tooLarge(b []byte) (Frame, bool, error) {
 	return Frame{}, false, &MalformedError{
-		Type(b[0] >> 4), 1, fmt.Sprintf("packet is over the Maximum Packet Size of %d B", s.max), ReasonPacketTooLarge,
+		Type(b[0] >> 4), 1, fmt.Sprintf("packet is larger than the Maximum Packet Size of %d B", s.max), ReasonPacketTooLarge,
 	}
 }

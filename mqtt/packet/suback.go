@@ -1,9 +1,9 @@
 package packet
 
-const ruleNoCodes = "holds no reason code; one per topic filter is needed"
+const ruleNoCodes = "has no reason code; one per topic filter is needed"
 
-// Append appends s as one control packet of version v; in 3.x a code is 0, 1,
-// 2 or 0x80. On an error, an *InvalidError, dst is returned as it was.
+// Append appends s, encoded for version v, to dst. In 3.x a code is 0, 1, 2 or 0x80. On
+// error, which is an *InvalidError, it returns dst unchanged.
 func (s *Suback) Append(dst []byte, v Version) ([]byte, error) {
 	w := begin(dst, SUBACK)
 	w.packetID(s.PacketID)
@@ -14,7 +14,7 @@ func (s *Suback) Append(dst []byte, v Version) ([]byte, error) {
 	return w.end()
 }
 
-// reasonsOf returns the codes of SUBACK or UNSUBACK.
+// reasonsOf returns the reason codes that SUBACK or UNSUBACK may have in version v.
 func reasonsOf(t Type, v Version) *reasonSet {
 	if v != V5 && t == SUBACK {
 		return &subackReasons3
@@ -34,7 +34,7 @@ func (w *writer) codes(codes []ReasonCode, valid *reasonSet) {
 	}
 }
 
-// codes reads reason codes to the end of the body and appends them to dst.
+// codes reads reason codes up to the end of the body and appends them to dst.
 func (r *reader) codes(dst []ReasonCode, valid *reasonSet) []ReasonCode {
 	if r.left() == 0 {
 		r.fail(ReasonProtocolError, "payload "+ruleNoCodes)
@@ -49,8 +49,8 @@ func (r *reader) codes(dst []ReasonCode, valid *reasonSet) []ReasonCode {
 	return dst
 }
 
-// Decode reads f, a SUBACK of version v, into s, whose Codes array is used
-// again. The error is a *MalformedError.
+// Decode decodes f, a SUBACK of version v, into s. It reuses the array of s.Codes. The
+// error is a *MalformedError.
 func (s *Suback) Decode(f Frame, v Version) error {
 	*s = Suback{Codes: s.Codes[:0]}
 	r := open(f, SUBACK, v)

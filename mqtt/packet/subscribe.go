@@ -10,12 +10,11 @@ const (
 
 const (
 	ruleNoLocal  = "No Local must be 0 on a shared subscription [MQTT-3.8.3-4]"
-	ruleNoFilter = "holds no topic filter"
+	ruleNoFilter = "has no topic filter"
 )
 
-// Append appends s as one control packet of version v. In 3.x a subscription
-// has a QoS and no other option. On an error, an *InvalidError, dst is returned
-// as it was.
+// Append appends s, encoded for version v, to dst. In 3.x a subscription must not have
+// any option but its QoS. On error, which is an *InvalidError, it returns dst unchanged.
 func (s *Subscribe) Append(dst []byte, v Version) ([]byte, error) {
 	w := begin(dst, SUBSCRIBE)
 	w.packetID(s.PacketID)
@@ -67,8 +66,8 @@ func (s *Subscription) options() byte {
 	return b
 }
 
-// Decode reads f, a SUBSCRIBE of version v, into s, whose Subscriptions array
-// is used again. The error is a *MalformedError.
+// Decode decodes f, a SUBSCRIBE of version v, into s. It reuses the array of
+// s.Subscriptions. The error is a *MalformedError.
 func (s *Subscribe) Decode(f Frame, v Version) error {
 	*s = Subscribe{Subscriptions: s.Subscriptions[:0]}
 	r := open(f, SUBSCRIBE, v)
@@ -108,8 +107,8 @@ func (r *reader) subscription(v Version) Subscription {
 	return s
 }
 
-// filter reads a topic filter. One that is not well formed is malformed: 0x8F,
-// Topic Filter invalid, is for those that are. [MQTT5 table 3-10] [MQTT-3.8.3-1]
+// filter reads a topic filter. A bad one makes the packet malformed: 0x8F, Topic Filter
+// invalid, is for well-formed filters only. [MQTT5 table 3-10] [MQTT-3.8.3-1]
 // [MQTT-3.10.3-1]
 func (r *reader) filter(v Version) string {
 	start := r.off

@@ -1,17 +1,17 @@
 package packet
 
-// A Template is one PUBLISH, checked and encoded in advance: sending it is a
-// copy and two bytes of packet identifier. It is read-only after NewTemplate
+// A Template is a PUBLISH that was checked and encoded once, to be sent many times. Each
+// copy costs a memory copy and the packet identifier. It is read-only after NewTemplate
 // and may be shared.
 type Template struct {
 	packet  []byte
-	idAt    int // of the packet identifier; 0 at QoS 0
+	idAt    int // offset of the packet identifier; 0 at QoS 0
 	payload int // offset of the payload
 	qos     byte
 }
 
-// NewTemplate encodes p for version v; p.PacketID is of no account. The error
-// is an *InvalidError.
+// NewTemplate encodes p for version v. It ignores p.PacketID. The error is an
+// *InvalidError.
 func NewTemplate(p *Publish, v Version) (*Template, error) {
 	q := *p
 	q.PacketID = 1
@@ -26,9 +26,9 @@ func NewTemplate(p *Publish, v Version) (*Template, error) {
 	return t, nil
 }
 
-// Append appends the packet with packet identifier id, which is not used at
-// QoS 0. To send it again, the caller sets DUP: dst[n] |= 0x08, where n was
-// len(dst) before.
+// Append appends the packet with packet identifier id, which it ignores at QoS 0. To
+// resend a message, the caller sets DUP afterwards: dst[n] |= 0x08, where n was len(dst)
+// before.
 func (t *Template) Append(dst []byte, id uint16) []byte {
 	n := len(dst)
 	dst = append(dst, t.packet...)
@@ -39,15 +39,15 @@ func (t *Template) Append(dst []byte, id uint16) []byte {
 	return dst
 }
 
-// Size returns the length of the packet in bytes, fixed header included.
+// Size returns the size of the packet in bytes, fixed header included.
 func (t *Template) Size() int { return len(t.packet) }
 
 // QoS returns the packet's QoS.
 func (t *Template) QoS() byte { return t.qos }
 
-// PayloadLen returns the length of the payload in bytes.
+// PayloadLen returns the size of the payload in bytes.
 func (t *Template) PayloadLen() int { return len(t.packet) - t.payload }
 
-// PayloadOffset returns where the payload starts, counted from the start of
-// the packet, for callers that stamp it in place.
+// PayloadOffset returns the offset of the payload in the packet, for callers that change
+// the payload of an appended packet.
 func (t *Template) PayloadOffset() int { return t.payload }

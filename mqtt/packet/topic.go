@@ -5,26 +5,26 @@ import (
 	"unicode/utf8"
 )
 
-// ValidateUTF8 checks that b may be a UTF-8 Encoded String: well-formed, no
+// ValidateUTF8 checks that b is a valid UTF-8 Encoded String: well-formed, without
 // U+0000, at most 65,535 bytes. The error is an *InvalidError. [MQTT5 1.5.4]
 func ValidateUTF8(b []byte) error {
 	rule := utf8Rule(b)
 	if len(b) > maxString {
-		rule = "is over 65535 bytes"
+		rule = "is longer than 65535 bytes"
 	}
 	return textError("string", rule)
 }
 
-// ValidateTopicName checks a topic to publish to: not empty, at most 65,535
-// bytes of UTF-8, no U+0000, no wildcard, and none of the control characters
-// and non-characters that SHOULD NOT be sent. The error is an *InvalidError.
+// ValidateTopicName checks that s is a valid topic to publish to: not empty, at most
+// 65,535 bytes of UTF-8, without U+0000, without wildcards, and without the control
+// characters and non-characters that SHOULD NOT be sent. The error is an *InvalidError.
 // [MQTT5 4.7.3]
 func ValidateTopicName(s string) error {
 	return textError("topic name", topicNameRule(viewBytes(s)))
 }
 
-// ValidateTopicFilter checks a filter to subscribe to; one that starts with
-// "$share/" must have the form $share/{ShareName}/{filter}. The error is an
+// ValidateTopicFilter checks that s is a valid filter to subscribe to. If it starts with
+// "$share/", it must have the form $share/{ShareName}/{filter}. The error is an
 // *InvalidError. [MQTT5 4.7.1, 4.8.2]
 func ValidateTopicFilter(s string) error {
 	return textError("topic filter", topicFilterRule(s, V5))
@@ -37,6 +37,7 @@ func textError(field, rule string) error {
 	return &InvalidError{Field: field, Rule: rule}
 }
 
+// topicNameRule returns the rule that topic name b breaks, or "".
 func topicNameRule(b []byte) string {
 	ascii, special := scanText(b)
 	switch {
@@ -45,10 +46,10 @@ func topicNameRule(b []byte) string {
 		return "must not be empty [MQTT-4.7.3-1]"
 	// [MQTT-4.7.3-3]
 	case len(b) > maxString:
-		return "is over 65535 bytes [MQTT-4.7.3-3]"
+		return "is longer than 65535 bytes [MQTT-4.7.3-3]"
 	// [MQTT-4.7.3-2]
 	case special && hasByte(b, 0):
-		return "holds U+0000 [MQTT-4.7.3-2]"
+		return "contains U+0000 [MQTT-4.7.3-2]"
 	// [MQTT-3.3.2-2, MQTT-4.7.0-1], [MQTT-4.7.1-1] of 3.1.1
 	case special && (hasByte(b, '+') || hasByte(b, '#')):
 		return ruleWildcard
@@ -61,8 +62,8 @@ func topicNameRule(b []byte) string {
 	return ""
 }
 
-// topicFilterRule checks filter s. Shared subscriptions have rules of their own
-// in MQTT 5 only; in 3.x "$share" is a level like any other.
+// topicFilterRule returns the rule that filter s breaks in version v, or "". Only MQTT 5
+// has shared subscriptions: in 3.x "$share" is a level like any other.
 func topicFilterRule(s string, v Version) string {
 	rule := utf8Rule(viewBytes(s))
 	if rule == "" {
@@ -74,7 +75,7 @@ func topicFilterRule(s string, v Version) string {
 		return "must not be empty [MQTT-4.7.3-1]"
 	// [MQTT-4.7.3-3]
 	case len(s) > maxString:
-		return "is over 65535 bytes [MQTT-4.7.3-3]"
+		return "is longer than 65535 bytes [MQTT-4.7.3-3]"
 	case rule != "":
 		return rule
 	}
@@ -86,10 +87,10 @@ func topicFilterRule(s string, v Version) string {
 
 const (
 	sharePrefix  = "$share/"
-	ruleWildcard = "must not hold a wildcard, + or # [MQTT-3.3.2-2]"
+	ruleWildcard = "must not contain a wildcard, + or # [MQTT-3.3.2-2]"
 )
 
-// sharedFilterRule checks {ShareName}/{filter}.
+// sharedFilterRule returns the rule that s, {ShareName}/{filter}, breaks, or "".
 func sharedFilterRule(s string) string {
 	group, rest, ok := strings.Cut(s, "/")
 	switch {
@@ -103,7 +104,7 @@ func sharedFilterRule(s string) string {
 	return wildcardRule(rest)
 }
 
-// wildcardRule checks that + and # stand where they may.
+// wildcardRule returns the rule that a + or # in filter s breaks, or "".
 func wildcardRule(s string) string {
 	for level, rest, more := "", s, true; more; {
 		level, rest, more = strings.Cut(rest, "/")
@@ -119,9 +120,8 @@ func wildcardRule(s string) string {
 	return ""
 }
 
-// SplitShared takes the filter of a shared subscription apart:
-// "$share/group/a/+" gives "group", "a/+" and true. Any other filter gives
-// ok = false. [MQTT5 4.8.2]
+// SplitShared splits the filter of a shared subscription: for "$share/group/a/+" it
+// returns "group", "a/+" and true. For any other filter ok is false. [MQTT5 4.8.2]
 func SplitShared(filter string) (group, rest string, ok bool) {
 	tail, shared := strings.CutPrefix(filter, sharePrefix)
 	if !shared || sharedFilterRule(tail) != "" {
@@ -130,9 +130,9 @@ func SplitShared(filter string) (group, rest string, ok bool) {
 	return strings.Cut(tail, "/")
 }
 
-// MatchTopic tells whether a valid filter matches a valid topic name. A filter
-// that starts with a wildcard does not match a topic that starts with $. The
-// filter of a shared subscription has to be split before. [MQTT5 4.7]
+// MatchTopic reports whether filter matches topic; both must be valid. A filter that
+// starts with a wildcard does not match a topic that starts with $. The filter of a
+// shared subscription must be split first, see [SplitShared]. [MQTT5 4.7]
 func MatchTopic(filter, topic string) bool {
 	// [MQTT-4.7.2-1]
 	if strings.HasPrefix(topic, "$") && !strings.HasPrefix(filter, "$") {
@@ -150,7 +150,7 @@ func MatchTopic(filter, topic string) bool {
 		case at < len(topic) && topic[at] == c:
 			at++
 		default:
-			// "sport/#" matches "sport", the parent level, too.
+			// "sport/#" also matches the parent level "sport".
 			return at == len(topic) && filter[i:] == "/#"
 		}
 	}

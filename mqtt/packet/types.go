@@ -6,7 +6,7 @@ type Connect struct {
 	CleanStart bool
 	KeepAlive  uint16 // seconds; 0 turns keep-alive off
 	ClientID   string
-	// Username is sent when HasUsername is set; likewise Password.
+	// Username is sent if HasUsername is set, and Password if HasPassword is.
 	Username    string
 	HasUsername bool
 	Password    []byte
@@ -34,7 +34,7 @@ type Connack struct {
 
 // Publish is a PUBLISH packet. [MQTT5 3.3]
 //
-// Topic and Payload alias the frame when decoded.
+// In a decoded packet Topic, Payload and RawProperties point into the frame.
 type Publish struct {
 	Dup      bool
 	QoS      byte
@@ -42,9 +42,9 @@ type Publish struct {
 	Topic    []byte
 	PacketID uint16 // 0 at QoS 0
 	Payload  []byte
-	// RawProperties is the property block without its length prefix, as it
-	// lies on the wire, already validated by the decoder. Empty in 3.x.
-	// ParseProperties reads it; the encoder copies it as it is.
+	// RawProperties are the encoded properties without the property length. They are
+	// empty in 3.x. The decoder checks them, the encoder copies them unchecked. Use
+	// ParseProperties and SetProperties to read and to set them.
 	RawProperties []byte
 }
 
@@ -105,12 +105,12 @@ type Auth struct {
 	Properties Properties
 }
 
-// UserProperty is one name and value pair; both keep their case. [MQTT5 3.1.2.11.8]
+// UserProperty is one pair of a name and a value. [MQTT5 3.1.2.11.8]
 type UserProperty struct{ Name, Value string }
 
-// Properties holds every property of MQTT 5. A nil pointer, nil slice or empty
-// string-with-false-flag means absent; which property may stand in which
-// packet is checked on both sides. [MQTT5 2.2.2.2]
+// Properties has a field for every property of MQTT 5. A property is absent if its
+// pointer or slice is nil. Encoders and decoders check which properties a packet may
+// have. [MQTT5 2.2.2.2]
 type Properties struct {
 	PayloadFormat        *byte
 	MessageExpiry        *uint32 // seconds

@@ -1,8 +1,7 @@
 package packet
 
-// Append appends u as one control packet of version v; the codes and the
-// properties are left out in 3.x. On an error, an *InvalidError, dst is
-// returned as it was.
+// Append appends u, encoded for version v, to dst. In 3.x it leaves out the codes and the
+// properties. On error, which is an *InvalidError, it returns dst unchanged.
 func (u *Unsuback) Append(dst []byte, v Version) ([]byte, error) {
 	w := begin(dst, UNSUBACK)
 	w.packetID(u.PacketID)
@@ -13,10 +12,9 @@ func (u *Unsuback) Append(dst []byte, v Version) ([]byte, error) {
 	return w.end()
 }
 
-// Decode reads f, an UNSUBACK of version v, into u, whose Codes array is used
-// again. In MQTT 5 too Codes may turn out empty, as some servers send none: the
-// caller, who knows how many filters were asked for, judges that. The error is
-// a *MalformedError.
+// Decode decodes f, an UNSUBACK of version v, into u. It reuses the array of u.Codes. Some
+// servers send no codes even in MQTT 5: the caller, which knows the number of filters,
+// must decide whether that is an error. The error is a *MalformedError.
 func (u *Unsuback) Decode(f Frame, v Version) error {
 	*u = Unsuback{Codes: u.Codes[:0]}
 	r := open(f, UNSUBACK, v)

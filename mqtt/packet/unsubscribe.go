@@ -1,7 +1,7 @@
 package packet
 
-// Append appends u as one control packet of version v. On an error, an
-// *InvalidError, dst is returned as it was.
+// Append appends u, encoded for version v, to dst. On error, which is an *InvalidError, it
+// returns dst unchanged.
 func (u *Unsubscribe) Append(dst []byte, v Version) ([]byte, error) {
 	w := begin(dst, UNSUBSCRIBE)
 	w.packetID(u.PacketID)
@@ -18,8 +18,8 @@ func (u *Unsubscribe) Append(dst []byte, v Version) ([]byte, error) {
 	return w.end()
 }
 
-// Decode reads f, an UNSUBSCRIBE of version v, into u, whose Filters array is
-// used again. The error is a *MalformedError.
+// Decode decodes f, an UNSUBSCRIBE of version v, into u. It reuses the array of u.Filters.
+// The error is a *MalformedError.
 func (u *Unsubscribe) Decode(f Frame, v Version) error {
 	*u = Unsubscribe{Filters: u.Filters[:0]}
 	r := open(f, UNSUBSCRIBE, v)

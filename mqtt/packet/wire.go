@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// maxString is the longest UTF-8 Encoded String or Binary Data, in bytes.
+// maxString is the largest size in bytes of a UTF-8 Encoded String or Binary Data.
 // [MQTT5 1.5.4, 1.5.6]
 const maxString = 65_535
 
-// firstByte returns the fixed header's first byte of every type but PUBLISH.
+// firstByte returns the first byte of the fixed header of any type but PUBLISH.
 // [MQTT5 table 2-2]
 func firstByte(t Type) byte {
 	switch t {
@@ -22,10 +22,10 @@ func firstByte(t Type) byte {
 	return byte(t) << 4
 }
 
-// legalFirst tells the first bytes a peer may send. MQTT 3.1 does not use the
-// flags of any packet but PUBLISH, except that a resent PUBREL, SUBSCRIBE or
-// UNSUBSCRIBE has DUP set: legalFirst31 lets all of them through. So does
-// legalFirst in CONNECT, before the version is known; its decoder looks again.
+// legalFirst says which first bytes a peer may send, legalFirst31 which ones in MQTT
+// 3.1. That version uses flags only in PUBLISH, and DUP in a resent PUBREL, SUBSCRIBE or
+// UNSUBSCRIBE, so legalFirst31 allows any flags in all packets but PUBLISH. legalFirst
+// allows any flags in CONNECT: its decoder checks them once it knows the version.
 var legalFirst, legalFirst31 = legalFirstBytes()
 
 func legalFirstBytes() (all, v31 [256]bool) {
@@ -46,7 +46,7 @@ func legalFirstBytes() (all, v31 [256]bool) {
 	return all, v31
 }
 
-// firstByteRule says what is wrong with an illegal first byte.
+// firstByteRule returns the rule that an illegal first byte breaks.
 func firstByteRule(first byte) string {
 	switch t := Type(first >> 4); {
 	case t == 0:
@@ -59,8 +59,7 @@ func firstByteRule(first byte) string {
 	return "DUP must be 0 at QoS 0 [MQTT-3.3.1-2]"
 }
 
-// VarintSize returns how many bytes n takes as a Variable Byte Integer.
-// [MQTT5 1.5.5]
+// VarintSize returns the size in bytes of n as a Variable Byte Integer. [MQTT5 1.5.5]
 func VarintSize(n int) int {
 	switch {
 	case n < 1<<7:
@@ -73,8 +72,8 @@ func VarintSize(n int) int {
 	return 4
 }
 
-// AppendVarint appends n, at most MaxRemainingLength, in the fewest bytes.
-// [MQTT-1.5.5-1]
+// AppendVarint appends n, at most MaxRemainingLength, as a Variable Byte Integer of the
+// fewest bytes. [MQTT-1.5.5-1]
 func AppendVarint(dst []byte, n int) []byte {
 	for n >= 0x80 {
 		dst = append(dst, byte(n)|0x80)
@@ -83,8 +82,9 @@ func AppendVarint(dst []byte, n int) []byte {
 	return append(dst, byte(n))
 }
 
-// varint reads a Variable Byte Integer at the start of b: its value and size.
-// A size of 0 means that b ends too early, with rule set that it is malformed.
+// varint decodes the Variable Byte Integer at the start of b and returns its value and
+// size. A size of 0 means that it is malformed if rule is set, otherwise that b ends too
+// early.
 func varint(b []byte) (n, size int, rule string) {
 	for i := range 4 {
 		if i == len(b) {
@@ -101,20 +101,21 @@ func varint(b []byte) (n, size int, rule string) {
 	return 0, 0, "variable byte integer is longer than four bytes"
 }
 
-// viewBytes gives the bytes of s without a copy; they must not be written.
+// viewBytes returns the bytes of s without copying them. They must not be changed.
 func viewBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// A reader walks the body of one packet. The first fault sticks, and every
-// read after it gives zero, so that decoders check once at the end.
+// A reader decodes the body of one packet. It keeps the first fault, after which every
+// read returns a zero value, so that a decoder needs to check for faults only once, in
+// close.
 type reader struct {
 	body []byte
 	off  int
-	base int // of body in the packet
+	base int // offset of body in the packet
 	pkt  Type
 	err  *MalformedError
 }
 
-// open starts to read f, which must be a packet of type t.
+// open returns a reader of f, which must be a packet of type t.
 func open(f Frame, t Type, v Version) reader {
 	r := reader{body: f.Body, base: f.header(), pkt: t}
 	switch {
@@ -127,9 +128,10 @@ func open(f Frame, t Type, v Version) reader {
 	return r
 }
 
-// fail records a fault at the reading position.
+// fail records a fault at the current offset.
 func (r *reader) fail(code ReasonCode, rule string) { r.failAt(r.off, code, rule) }
 
+// failAt records a fault at offset off of the body.
 func (r *reader) failAt(off int, code ReasonCode, rule string) {
 	if r.err == nil {
 		r.err = &MalformedError{Packet: r.pkt, Offset: r.base + off, Rule: rule, Code: code}
@@ -137,7 +139,7 @@ func (r *reader) failAt(off int, code ReasonCode, rule string) {
 	r.off = len(r.body)
 }
 
-// close returns the first fault; bytes left over are one.
+// close returns the first fault. Unread bytes are a fault too.
 func (r *reader) close() error {
 	if r.err == nil && r.off < len(r.body) {
 		r.fail(ReasonMalformedPacket, "bytes follow the end of the packet")
@@ -150,8 +152,8 @@ func (r *reader) close() error {
 
 func (r *reader) left() int { return len(r.body) - r.off }
 
-// take returns the next n bytes, nil where they are missing.
-func (r *reader) take(n int, what string) []byte {
+// bytes returns the next n bytes, or nil if there are fewer. what names the field.
+func (r *reader) bytes(n int, what string) []byte {
 	if n > r.left() {
 		r.fail(ReasonMalformedPacket, what+" is cut off")
 		return nil
@@ -162,21 +164,21 @@ func (r *reader) take(n int, what string) []byte {
 }
 
 func (r *reader) byte(what string) byte {
-	if b := r.take(1, what); b != nil {
+	if b := r.bytes(1, what); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
 func (r *reader) uint16(what string) uint16 {
-	if b := r.take(2, what); b != nil {
+	if b := r.bytes(2, what); b != nil {
 		return binary.BigEndian.Uint16(b)
 	}
 	return 0
 }
 
 func (r *reader) uint32(what string) uint32 {
-	if b := r.take(4, what); b != nil {
+	if b := r.bytes(4, what); b != nil {
 		return binary.BigEndian.Uint32(b)
 	}
 	return 0
@@ -197,16 +199,16 @@ func (r *reader) varint(what string) int {
 	return n
 }
 
-// binary reads Binary Data, which aliases the body. [MQTT5 1.5.6]
+// binary reads Binary Data. The result points into the body. [MQTT5 1.5.6]
 func (r *reader) binary(what string) []byte {
 	n := int(r.uint16(what))
 	if r.err != nil {
 		return nil
 	}
-	return r.take(n, what)
+	return r.bytes(n, what)
 }
 
-// text reads a UTF-8 Encoded String, which aliases the body. [MQTT5 1.5.4]
+// text reads a UTF-8 Encoded String. The result points into the body. [MQTT5 1.5.4]
 func (r *reader) text(what string) []byte {
 	start := r.off
 	b := r.binary(what)
@@ -216,9 +218,10 @@ func (r *reader) text(what string) []byte {
 	return b
 }
 
-// name reads a UTF-8 Encoded String that names something: a client, a user, a
-// topic or a filter. Names may not hold what 1.5.4 says SHOULD NOT be there,
-// and a receiver may refuse; other texts, such as a Reason String, may.
+// name reads a UTF-8 Encoded String that is a client identifier, user name, topic or
+// filter. Section 1.5.4 lists characters that SHOULD NOT be used and that a receiver
+// may reject: they are rejected in names, but allowed in other texts, such as a Reason
+// String.
 func (r *reader) name(what string) []byte {
 	start := r.off
 	b := r.text(what)
@@ -239,12 +242,12 @@ func (r *reader) packetID() uint16 {
 	return id
 }
 
-// reason reads a reason code that r's packet may carry.
+// reason reads a reason code and checks that the packet may have it.
 func (r *reader) reason() ReasonCode {
 	start := r.off
 	c := ReasonCode(r.byte("reason code"))
 	if r.err == nil && !validReasons[r.pkt].has(c) {
-		// The code tells what the sender meant, whether it may say so or not.
+		// Name the code: it says what the sender meant, even if it is not allowed here.
 		r.failAt(start, ReasonProtocolError, fmt.Sprintf("%s: 0x%02X, %s", ruleReason, byte(c), c))
 	}
 	return c
@@ -252,12 +255,12 @@ func (r *reader) reason() ReasonCode {
 
 const (
 	ruleID     = "must not be 0 [MQTT-2.2.1-3]"
-	ruleReason = "reason code may not stand in this packet"
+	ruleReason = "reason code is not allowed in this packet"
 )
 
-// utf8Rule says why b may not be a UTF-8 Encoded String; "" when it may.
-// [MQTT-1.5.4-3], [MQTT-1.5.3-3] of 3.1.1: a U+FEFF in front is a character like
-// any other.
+// utf8Rule returns the rule that b breaks as a UTF-8 Encoded String, or "".
+// [MQTT-1.5.4-3], [MQTT-1.5.3-3] of 3.1.1: a leading U+FEFF is a character like any
+// other.
 func utf8Rule(b []byte) string {
 	ascii, special := scanText(b)
 	switch {
@@ -266,21 +269,21 @@ func utf8Rule(b []byte) string {
 		return "is not well-formed UTF-8 [MQTT-1.5.4-1]"
 	// [MQTT-1.5.4-2], [MQTT-1.5.3-2] of 3.1.1
 	case special && hasByte(b, 0):
-		return "holds U+0000 [MQTT-1.5.4-2]"
+		return "contains U+0000 [MQTT-1.5.4-2]"
 	}
 	return ""
 }
 
-// nameRule says why b, which is UTF-8, may not be a name.
+// nameRule returns the rule that b, which is UTF-8, breaks as a name, or "".
 func nameRule(b []byte) string {
 	for len(b) > 0 {
 		c, n := utf8.DecodeRune(b)
 		b = b[n:]
 		switch {
 		case c < 0x20 || c >= 0x7f && c < 0xa0:
-			return "holds a control character [MQTT5 1.5.4]"
+			return "contains a control character [MQTT5 1.5.4]"
 		case c&0xfffe == 0xfffe || c >= 0xfdd0 && c <= 0xfdef:
-			return "holds a Unicode non-character [MQTT5 1.5.4]"
+			return "contains a Unicode non-character [MQTT5 1.5.4]"
 		}
 	}
 	return ""
@@ -295,9 +298,9 @@ func hasByte(b []byte, c byte) bool {
 	return false
 }
 
-// scanText tells whether b is all ASCII, and whether it holds a byte that a
-// topic name may not: a control character, '+', '#' or DEL. It looks at eight
-// bytes at a time, because every PUBLISH pays for it.
+// scanText reports whether b is ASCII, and whether it contains a byte that a topic name
+// must not: a control character, '+', '#' or DEL. It checks eight bytes at a time,
+// because it runs for every PUBLISH.
 func scanText(b []byte) (ascii, special bool) {
 	var high, hit uint64
 	for ; len(b) >= 8; b = b[8:] {
@@ -314,9 +317,9 @@ func scanText(b []byte) (ascii, special bool) {
 	return high == 0, hit != 0
 }
 
-// scanWord returns the high bits of w's bytes, and a hit other than 0 when one
-// of them is special: (x-n)&^x has a high bit set when a byte of x is below n,
-// and x^c is zero where x is c.
+// scanWord returns the high bits of the bytes of w, and a hit that is not 0 if one of
+// them is special. It uses that (x-n)&^x has a high bit set if a byte of x is below n,
+// and that a byte of x^c is 0 if that byte of x is c.
 func scanWord(w uint64) (high, hit uint64) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	plus, hash, del := w^ones*'+', w^ones*'#', w^ones*0x7f
@@ -324,30 +327,31 @@ func scanWord(w uint64) (high, hit uint64) {
 	return w & highs, hit & highs
 }
 
-// A writer appends one packet to dst. The first fault sticks.
+// A writer appends one packet to dst. It keeps the first fault.
 type writer struct {
 	dst   []byte
-	start int // of the packet in dst
+	start int // offset of the packet in dst
 	pkt   Type
 	err   *InvalidError
 }
 
-// begin starts a packet; one byte is kept for the remaining length.
+// begin starts a packet, with one byte reserved for the remaining length.
 func begin(dst []byte, t Type) writer {
 	return writer{dst: append(dst, firstByte(t), 0), start: len(dst), pkt: t}
 }
 
+// fail records a fault of a field.
 func (w *writer) fail(field, rule string) {
 	if w.err == nil {
 		w.err = &InvalidError{Packet: w.pkt, Field: field, Rule: rule}
 	}
 }
 
-// end fills in the remaining length and returns the extended slice, or the
-// first len(dst) bytes as they were and the first fault.
+// end sets the remaining length and returns dst with the packet. After a fault it
+// returns dst without the packet, and the fault.
 func (w *writer) end() ([]byte, error) {
 	if len(w.dst)-w.start-2 > MaxRemainingLength {
-		w.fail("remaining length", "is over 268435455; send less in one packet")
+		w.fail("remaining length", "is larger than 268435455; send less in one packet")
 	}
 	if w.err != nil {
 		return w.dst[:w.start], w.err
@@ -356,8 +360,8 @@ func (w *writer) end() ([]byte, error) {
 	return w.dst, nil
 }
 
-// patchLength writes at, where one byte was kept, the number of bytes that
-// follow it as a Variable Byte Integer, and moves them up if it takes more.
+// patchLength sets the reserved byte at offset at to the number of bytes that follow it,
+// as a Variable Byte Integer. If that takes several bytes, it moves the following ones.
 func (w *writer) patchLength(at int) {
 	n := len(w.dst) - at - 1
 	if extra := VarintSize(n) - 1; extra > 0 {
@@ -373,7 +377,7 @@ func (w *writer) uint32(n uint32) { w.dst = binary.BigEndian.AppendUint32(w.dst,
 
 func (w *writer) binary(field string, b []byte) {
 	if len(b) > maxString {
-		w.fail(field, "is over 65535 bytes")
+		w.fail(field, "is longer than 65535 bytes")
 		return
 	}
 	w.uint16(uint16(len(b)))
@@ -387,7 +391,7 @@ func (w *writer) text(field, s string) {
 	w.binary(field, viewBytes(s))
 }
 
-// name appends what [reader.name] reads.
+// name appends a text that [reader.name] accepts.
 func (w *writer) name(field, s string) {
 	w.text(field, s)
 	if rule := nameRule(viewBytes(s)); rule != "" {
@@ -404,7 +408,7 @@ func (w *writer) packetID(id uint16) {
 	w.uint16(id)
 }
 
-// reason appends a reason code that w's packet may carry.
+// reason appends a reason code after checking that the packet may have it.
 func (w *writer) reason(c ReasonCode) {
 	if !validReasons[w.pkt].has(c) {
 		w.fail("reason code", ruleReason)
