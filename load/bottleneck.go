@@ -21,35 +21,35 @@ const (
 
 // bottleneck says what limited the case, with the figure that says so; nil
 // before anything was measured, and where nothing is published.
-func (c *caseRun) bottleneck(r *result.Case) *result.Bottleneck {
-	if c.busy <= 0 || c.spec.Load.PublisherClients() == 0 || c.spec.Load.Shape.Queues > 0 {
+func (rc *record) bottleneck(r *result.Case) *result.Bottleneck {
+	if rc.busy <= 0 || rc.spec.Load.PublisherClients() == 0 || rc.spec.Load.Shape.Queues > 0 {
 		return nil
 	}
-	used := float64(c.used.cpu.UserNS+c.used.cpu.SystemNS) / float64(c.busy) / float64(runtime.GOMAXPROCS(0))
+	used := float64(rc.used.cpu.UserNS+rc.used.cpu.SystemNS) / float64(rc.busy) / float64(runtime.GOMAXPROCS(0))
 	cpu := fmt.Sprintf("CPU %.0f %% of %d cores", 100*used, runtime.GOMAXPROCS(0))
 	if used >= cpuLimit {
-		if c.x.cfg.Embedded {
+		if rc.cfg.Embedded {
 			cpu += ", the embedded broker's included"
 		}
 		return &result.Bottleneck{Kind: "generator", Detail: cpu}
 	}
 	if r.Offered != nil {
-		return c.openBottleneck(r, "own "+cpu)
+		return rc.openBottleneck(r, "own "+cpu)
 	}
-	return c.closedBottleneck(r, "own "+cpu)
+	return rc.closedBottleneck(r, "own "+cpu)
 }
 
-func (c *caseRun) closedBottleneck(r *result.Case, cpu string) *result.Bottleneck {
+func (rc *record) closedBottleneck(r *result.Case, cpu string) *result.Bottleneck {
 	ratio, what := queueing(r)
 	switch {
-	case c.spec.Load.Subscribers == 0 && c.spec.QoS == 0:
+	case rc.spec.Load.Subscribers == 0 && rc.spec.QoS == 0:
 		return &result.Bottleneck{Kind: "network", Detail: "messages went as fast as the connections took them; " + cpu}
 	case ratio == 0:
 		return &result.Bottleneck{Kind: "window", Detail: cpu}
 	case ratio >= queueLimit:
 		return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf("the median %s is %.1f times the least: messages queue; %s", what, ratio, cpu)}
 	}
-	return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight, the median %s is %.1f times the least; %s", c.connections.window, what, ratio, cpu)}
+	return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight, the median %s is %.1f times the least; %s", rc.connections.window, what, ratio, cpu)}
 }
 
 // queueing is how many times its least value the median of the latency is that
@@ -70,28 +70,28 @@ func queueing(r *result.Case) (ratio float64, what string) {
 }
 
 // openBottleneck says what kept an open loop from its schedule.
-func (c *caseRun) openBottleneck(r *result.Case, cpu string) *result.Bottleneck {
+func (rc *record) openBottleneck(r *result.Case, cpu string) *result.Bottleneck {
 	lag := r.Latency.SendLag
-	interval := float64(c.spec.Load.PublisherClients()) / r.Offered.MessagesPerSec * 1e9
+	interval := float64(rc.spec.Load.PublisherClients()) / r.Offered.MessagesPerSec * 1e9
 	late := lag != nil && float64(lag.P99NS) > max(float64(lagLimit), lagShare*interval)
 	if r.RateKept() && !late {
 		return &result.Bottleneck{Kind: "target met", Detail: targetDetail(r) + "; " + cpu}
 	}
-	window, buffer := c.rate.held.shares()
+	window, buffer := rc.rate.held.shares()
 	switch {
 	case window >= heldNoticable && window >= buffer:
 		if ratio, what := queueing(r); ratio >= queueLimit {
 			return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf(
 				"the in-flight window of %d was full %.0f %% of the time, and the median %s is %.1f times the least: messages queue; %s",
-				c.connections.window, 100*window, what, ratio, cpu)}
+				rc.connections.window, 100*window, what, ratio, cpu)}
 		}
-		return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight: full %.0f %% of the time; %s", c.connections.window, 100*window, cpu)}
+		return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight: full %.0f %% of the time; %s", rc.connections.window, 100*window, cpu)}
 	case buffer >= heldNoticable:
 		return &result.Bottleneck{Kind: "network", Detail: fmt.Sprintf("the write buffer was full %.0f %% of the time; %s", 100*buffer, cpu)}
 	case late:
 		detail := fmt.Sprintf("send lag p99 %s; %s", result.FormatNS(float64(lag.P99NS)), cpu)
-		if c.used.longestPause > 0 {
-			detail += "; longest GC pause " + result.FormatNS(float64(c.used.longestPause))
+		if rc.used.longestPause > 0 {
+			detail += "; longest GC pause " + result.FormatNS(float64(rc.used.longestPause))
 		}
 		return &result.Bottleneck{Kind: "generator", Detail: detail}
 	}

@@ -51,8 +51,9 @@ func TestBottleneck(t *testing.T) {
 		c := newCaseRun(New(Config{RunID: "r1"}), 0, &scenarios.Case{QoS: tt.qos, Load: scenarios.Load{Shape: scenarios.Pairs,
 			Topics: 1, Publishers: 1, Subscribers: tt.subs, TopicsPerPublisher: 1, TopicsPerSubscriber: 1,
 		}})
-		c.busy, c.connections.window, c.used.cpu.UserNS, c.rate.held, c.used.longestPause = time.Second, 100, tt.cpu, tt.held, int64(tt.pause)
-		b := c.bottleneck(&result.Case{Offered: tt.offered, Latency: tt.latency})
+		rc := c.rec
+		rc.busy, rc.connections.window, rc.used.cpu.UserNS, rc.rate.held, rc.used.longestPause = time.Second, 100, tt.cpu, tt.held, int64(tt.pause)
+		b := rc.bottleneck(&result.Case{Offered: tt.offered, Latency: tt.latency})
 		if b == nil || b.Kind != tt.kind || !strings.Contains(b.Detail, tt.detail) {
 			t.Errorf("%s: %+v", name, b)
 		}

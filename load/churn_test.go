@@ -107,7 +107,8 @@ func TestChurnKeepsSessions(t *testing.T) {
 		o := &outage{serve: b.ServeConn}
 		for range 2 {
 			r, err := o.run(t, churning(3, func(c *scenarios.Case) {
-				c.Protocol, c.Target.Reconnect, c.Load.Messages = packet.V5, false, 30
+				atRate(10, 3*time.Second)(c) // a cycle is every client's in turn
+				c.Protocol, c.Target.Reconnect = packet.V5, false
 				c.Clients.ClientID, c.Clients.CleanStart, c.Clients.SessionExpiry = "same%i", false, time.Hour
 			}))
 			if err != nil || r.Clients.Planned != r.Clients.Connected || len(r.Errors) > 0 || !soon(func() bool { return b.Stats().Sessions == 3 }) {

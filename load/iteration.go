@@ -10,10 +10,28 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
+// workload is what the clients of a launch do once they are connected. A new one
+// is a file workload_NAME.go and, where a shape is to have it, a line in
+// workloads.
+type workload interface {
+	// byClock reports whether the clock ends the load: iterate is then called
+	// once a launch, and cuts the time into windows itself. Otherwise it is
+	// called for every iteration.
+	byClock() bool
+	// open readies the workload for a launch whose clients have connected.
+	open(ctx context.Context, l *launch) error
+	// iterate runs and measures. Only what makes going on pointless is an error.
+	iterate(ctx context.Context, it *iteration) error
+	// totals is what has come about since the iteration began. It is called about
+	// once a second, while the load runs.
+	totals(it *iteration) totals
+}
+
 // iteration is one timed stretch of a launch's workload.
 type iteration struct {
 	launch     *launch
-	run        *caseRun        // the launch's
+	work       workload
+	rec        *record         // the launch's
 	spec       *scenarios.Case // the launch's
 	clock      func() int64
 	stage      string
@@ -21,12 +39,13 @@ type iteration struct {
 	publishers []*publisher // that take part
 	running    *countdown   // of them
 	start      int64
+	deadline   int64  // of a closed loop, on the clock; 0 is none
 	before     usage  // when it began
 	seen       totals // what the timeline has
 }
 
-func newIteration(l *launch, stage string, index int) *iteration {
-	return &iteration{launch: l, run: l.run, spec: l.spec, clock: l.clock, stage: stage, index: index}
+func newIteration(l *launch, work workload, stage string, index int, deadline int64) *iteration {
+	return &iteration{launch: l, work: work, rec: l.rec, spec: l.spec, clock: l.clock, stage: stage, index: index, deadline: deadline}
 }
 
 // endless stands for a number of messages that only time ends.
@@ -47,10 +66,10 @@ func (it *iteration) measure(account func(*result.Iteration) result.Delivery, wo
 	}
 	d := account(&r)
 	if it.measured() {
-		it.run.used.add(it.before, it.launch.usage())
-		it.advance(it.clock(), it.launch.work.totals(it))
+		it.rec.used.add(it.before, it.launch.usage())
+		it.advance(it.clock(), it.work.totals(it))
 	}
-	it.run.add(r, d)
+	it.rec.add(r, d)
 	return r
 }
 
@@ -68,14 +87,26 @@ func (it *iteration) begin() {
 func (it *iteration) startClock() {
 	it.before = it.launch.usage()
 	it.start = it.clock()
-	it.beginTimeline()
+	it.seen = totals{}
+	if it.measured() {
+		it.rec.timeline.begin(it.start)
+	}
+}
+
+// advance puts on the timeline what has come about until now, of which all are
+// the iteration's totals.
+func (it *iteration) advance(now int64, all totals) {
+	if it.measured() {
+		it.rec.timeline.advance(now, all.minus(it.seen), it.launch.shards)
+		it.seen = all
+	}
 }
 
 // entry is the iteration's row in the result, for the time between two readings
 // of the clock.
 func (it *iteration) entry(from, to int64) result.Iteration {
 	return result.Iteration{
-		Launch: it.launch.number, Stage: it.stage, Index: it.index, StartNS: from - it.run.start, ElapsedNS: to - from,
+		Launch: it.launch.number, Stage: it.stage, Index: it.index, StartNS: from - it.rec.start, ElapsedNS: to - from,
 	}
 }
 
@@ -139,6 +170,9 @@ func part(n int64, i, k int) int64 {
 	return p
 }
 
+// expired reports whether the duration of a closed loop is over.
+func (it *iteration) expired(now int64) bool { return it.deadline != 0 && now >= it.deadline }
+
 // wait blocks until the publishers have ended. It reports true when nothing
 // moved for the drain time, and the iteration was given up.
 func (it *iteration) wait(ctx context.Context) (stalled bool) {
@@ -154,10 +188,10 @@ func (it *iteration) wait(ctx context.Context) (stalled bool) {
 			cancelled = nil
 			it.halt()
 		case <-tick.C:
-			all := it.launch.work.totals(it)
+			all := it.work.totals(it)
 			now := it.clock()
 			it.advance(now, all)
-			if it.run.expired(now) {
+			if it.expired(now) {
 				it.halt()
 			}
 			if it.awaitsReconnect(ctx, now) {
@@ -173,7 +207,7 @@ func (it *iteration) wait(ctx context.Context) (stalled bool) {
 // awaitsReconnect reports whether a closed loop stands still because connections are
 // being made again.
 func (it *iteration) awaitsReconnect(ctx context.Context, now int64) bool {
-	return it.launch.pacing == nil && it.launch.links.away.Load() > 0 && ctx.Err() == nil && !it.run.expired(now)
+	return it.launch.pacing == nil && it.launch.links.away.Load() > 0 && ctx.Err() == nil && !it.expired(now)
 }
 
 // halt stops the sending.
@@ -211,8 +245,8 @@ func (s *stalls) add(p *publisher) {
 
 func (s *stalls) warn(it *iteration) {
 	if s.count > 0 {
-		it.run.warnings.add(result.CodePublishersStalled, fmt.Sprintf("%d of %d publishers stalled since %.1f s: connected, but what they had to send did not go on",
-			s.count, len(it.publishers), time.Duration(s.since-it.run.start).Seconds()), "look at the broker's log for the clients, and at --ledger for the streams")
+		it.rec.warnings.add(result.CodePublishersStalled, fmt.Sprintf("%d of %d publishers stalled since %.1f s: connected, but what they had to send did not go on",
+			s.count, len(it.publishers), time.Duration(s.since-it.rec.start).Seconds()), "look at the broker's log for the clients, and at --ledger for the streams")
 	}
 }
 
@@ -241,7 +275,7 @@ func (it *iteration) deliveries(r *result.Iteration, measured bool) (d result.De
 		in.account(&d, r)
 	}
 	if measured {
-		it.run.untimed += untimed
+		it.rec.untimed += untimed
 	}
 	return d
 }
@@ -250,7 +284,7 @@ func (it *iteration) deliveries(r *result.Iteration, measured bool) (d result.De
 func (it *iteration) account(r *result.Iteration) result.Delivery {
 	d := it.deliveries(r, it.measured())
 	d.Scheduled = d.Sent
-	if n := it.spec.Load.Messages; n > 0 && !it.run.expired(it.clock()) {
+	if n := it.spec.Load.Messages; n > 0 && !it.expired(it.clock()) {
 		d.Scheduled = max(n, d.Sent)
 	}
 	d.Unsent = d.Scheduled - d.Sent

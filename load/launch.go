@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,11 +17,11 @@ import (
 // launch is the clients of a launch, or of one iteration where each gets fresh
 // ones, with their connections and the messages between them.
 type launch struct {
-	run        *caseRun
-	spec       *scenarios.Case // run.spec
+	rec        *record
+	spec       *scenarios.Case // the record's
 	clock      func() int64
 	number     int // from 1
-	work       workload
+	serial     int // over the run
 	connector  *connector
 	links      *links
 	members    []*member
@@ -42,45 +43,10 @@ type launch struct {
 // round trips, too few for a broker's backlog to overflow.
 const dialParallel = 64
 
-func newLaunch(c *caseRun) *launch {
-	x := c.x
-	cn := &connector{
-		spec: c.spec, runID: x.cfg.RunID, embedded: x.cfg.Embedded, routes: c.routes, sweeper: x.sweeper, keys: &x.keys, payload: c.payload,
-		connections: &c.connections, errs: &c.errs, warnings: &c.warnings, greet: x.greet,
-	}
-	return &launch{
-		run: c, spec: c.spec, clock: x.clock, number: c.number, work: newWorkload(&c.spec.Load), began: x.clock(),
-		connector: cn, links: &links{connector: cn, outages: &c.outages},
-	}
-}
-
-// openLaunch connects and subscribes everybody; nothing is published before
-// every SUBACK has come. It fails when nothing can run.
-func openLaunch(ctx context.Context, c *caseRun) (*launch, error) {
-	c.x.serial++
-	l := newLaunch(c)
-	if err := l.plan(); err != nil {
-		return nil, err
-	}
-	if err := l.connectAll(ctx); err != nil {
-		l.close()
-		return nil, err
-	}
-	l.reauth = newReauth(l.members, l.connector, l.links)
-	l.stood = l.clock()
-	err := c.enter(ctx, Publishing, int(l.connected.Load()))
-	if err == nil {
-		err = l.work.open(ctx, l)
-	}
-	if err != nil {
-		l.end()
-		return nil, err
-	}
-	return l, nil
-}
-
 var errNotTried = errors.New("not tried")
 
+// connectAll connects and subscribes everybody; nothing is published before every
+// SUBACK has come. It fails when nothing can run.
 func (l *launch) connectAll(ctx context.Context) error {
 	first := l.connectFirst()
 	errs := make([]error, len(first))
@@ -95,7 +61,12 @@ func (l *launch) connectAll(ctx context.Context) error {
 			l.failed.Add(1)
 		}
 	})
-	return l.judge(ctx, first, errs)
+	if err := l.judge(ctx, first, errs); err != nil {
+		return err
+	}
+	l.reauth = newReauth(l.members, l.connector, l.links)
+	l.stood = l.clock()
+	return nil
 }
 
 // connectFirst are the numbers of the members that connect when a launch opens:
@@ -119,14 +90,14 @@ func (l *launch) hopeless() bool { return l.connected.Load() == 0 && l.failed.Lo
 func (l *launch) judge(ctx context.Context, numbers []int, errs []error) error {
 	var first error
 	for k, err := range errs {
-		l.run.connections.count(err)
+		l.rec.connections.count(err)
 		if err == nil {
 			continue
 		}
 		if first == nil {
 			first = err
 		} else if err != errNotTried && !interrupted(ctx, err) {
-			l.run.errs.add(ErrorOf(err))
+			l.rec.errs.add(ErrorOf(err))
 		}
 		l.members[numbers[k]].absent()
 	}
@@ -137,7 +108,7 @@ func (l *launch) judge(ctx context.Context, numbers []int, errs []error) error {
 	if !l.usable() || interrupted(ctx, first) {
 		return first
 	}
-	l.run.errs.add(ErrorOf(first))
+	l.rec.errs.add(ErrorOf(first))
 	return nil
 }
 
@@ -195,17 +166,8 @@ func (l *launch) close() {
 	wg.Wait()
 	l.links.again.Wait()
 	for _, in := range l.inboxes {
-		in.report(&l.run.errs)
+		in.report(&l.rec.errs)
 	}
-}
-
-// end closes the launch and its accounts.
-func (l *launch) end() {
-	if l.atEnd != nil {
-		l.atEnd()
-	}
-	l.close()
-	l.closeAccounts()
 }
 
 // deserted reports whether every connection that the workload needs is lost.
@@ -217,4 +179,70 @@ func (l *launch) deserted() bool {
 		return len(l.alive()) == 0
 	}
 	return !slices.ContainsFunc(l.members, (*member).stands)
+}
+
+// topicRun is the run id in topics. Where every iteration gets fresh
+// connections it gets a topic of its own as well, of the same length.
+func (l *launch) topicRun() string {
+	id := l.connector.runID
+	if !l.spec.Load.FreshIterations {
+		return id
+	}
+	serial := strconv.FormatInt(int64(l.serial), 36)
+	if len(serial) >= len(id) {
+		return serial
+	}
+	return id[:len(id)-len(serial)] + serial
+}
+
+// prune takes the receivers that did not connect out of what is expected. A
+// publisher whose receivers are all missing has nothing to do.
+func (l *launch) prune() {
+	for _, p := range l.publishers {
+		had, has := 0, 0
+		for _, f := range p.flows {
+			had += len(f.receipts)
+			f.receipts = slices.DeleteFunc(f.receipts, (*receipt).dead)
+			has += len(f.receipts)
+			for i, r := range f.receipts {
+				r.index = int32(i)
+			}
+		}
+		if p.heard = has > 0; had > 0 && !p.heard {
+			p.dead.Store(true)
+		}
+	}
+}
+
+// usable reports whether there is anybody left to run.
+func (l *launch) usable() bool {
+	if len(l.publishers) > 0 {
+		return len(l.alive()) > 0
+	}
+	return l.connected.Load() > 0
+}
+
+// alive are the publishers that can publish and be heard.
+func (l *launch) alive() []*publisher {
+	var out []*publisher
+	for _, p := range l.publishers {
+		if !p.dead.Load() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// usage is what the process and the launch's connections have used so far.
+func (l *launch) usage() (u usage) {
+	u.user, u.system = l.rec.cfg.CPU()
+	u.pauses = gcPauses()
+	for _, m := range l.members {
+		io := m.io()
+		u.io.Reads += io.Reads
+		u.io.Writes += io.Writes
+		u.io.BytesRead += io.BytesRead
+		u.io.BytesWritten += io.BytesWritten
+	}
+	return u
 }

@@ -67,26 +67,3 @@ type Launch struct {
 type Latencies struct {
 	EndToEnd, Service, SendLag, Ack, Pubrec *hdrhistogram.Histogram
 }
-
-// enter waits until the observer allows phase p.
-func (c *caseRun) enter(ctx context.Context, p Phase, connections int) error {
-	if c.x.cfg.Observer.Phase == nil {
-		return nil
-	}
-	before := c.x.clock()
-	err := c.x.cfg.Observer.Phase(ctx, p, Launch{Case: c.spec, Index: c.index, Number: c.number, Connections: connections})
-	if c.deadline != 0 {
-		c.deadline += c.x.clock() - before
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// tell gives the observer a point of the timeline with its latencies.
-func (c *caseRun) tell(t result.Tick, l *legs) {
-	if tick := c.x.cfg.Observer.Tick; tick != nil {
-		tick(c.spec, t, Latencies{EndToEnd: l.e2e.hist, Service: l.service.hist, SendLag: l.lag.hist, Ack: l.ack.hist, Pubrec: l.pubrec.hist})
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
 
 	"github.com/mqttload/mqttload/internal/dial"
 	"github.com/mqttload/mqttload/mqtt/packet"
@@ -19,7 +18,7 @@ func (l *launch) plan() error {
 		l.shards[i] = new(shard)
 	}
 	var err error
-	if l.pacing, err = newPacing(&l.spec.Load, l.clock, l.run.x.cfg.Waiter); err != nil {
+	if l.pacing, err = newPacing(&l.spec.Load, l.clock, l.rec.cfg.Waiter); err != nil {
 		return err
 	}
 	l.links.closedLoop = l.pacing == nil
@@ -69,7 +68,7 @@ func (l *launch) addPublisher() {
 }
 
 func (l *launch) newPublisher() *publisher {
-	p := newPublisher(l.spec, len(l.publishers), l.run.payload, l.sendTimes(), l.clock)
+	p := newPublisher(l.spec, len(l.publishers), l.connector.payload, l.sendTimes(), l.clock)
 	if l.pacing != nil {
 		l.pacing.admit(p)
 	}
@@ -91,7 +90,7 @@ func (l *launch) addInbox() {
 
 func (l *launch) addMember(pub *publisher, sub *inbox) {
 	n := len(l.members)
-	m := &member{links: l.links, errs: &l.run.errs, clock: l.clock, pub: pub, sub: sub, shard: l.shards[n%len(l.shards)]}
+	m := &member{links: l.links, errs: &l.rec.errs, clock: l.clock, pub: pub, sub: sub, shard: l.shards[n%len(l.shards)]}
 	if sub != nil {
 		// The lock of its shard guards an inbox, whichever member is at it.
 		m.shard = sub.shard
@@ -114,20 +113,6 @@ func (l *launch) topics() []string {
 	return names
 }
 
-// topicRun is the run id in topics. Where every iteration gets fresh
-// connections it gets a topic of its own as well, of the same length.
-func (l *launch) topicRun() string {
-	id := l.connector.runID
-	if !l.spec.Load.FreshIterations {
-		return id
-	}
-	serial := strconv.FormatInt(int64(l.run.x.serial), 36)
-	if len(serial) >= len(id) {
-		return serial
-	}
-	return id[:len(id)-len(serial)] + serial
-}
-
 // planFlows makes a flow of every publisher and topic, and the receipts of
 // those who get them. Flows are numbered topic by topic, so that those of a
 // subscriber to whole topics lie side by side.
@@ -137,7 +122,7 @@ func (l *launch) planFlows(topics []string) error {
 		return fmt.Errorf("%d publishers to %d topics are %d streams, and messages can tell %d apart: ask for fewer",
 			load.Publishers, len(topics), n, maxStreams)
 	}
-	tag := newTag(l.connector.runID, l.run.x.serial)
+	tag := newTag(l.connector.runID, l.serial)
 	for t, topic := range topics {
 		first := t / max(load.TopicsPerPublisher, 1) * load.Publishers
 		for _, p := range l.publishers[first : first+load.Publishers] {
@@ -151,7 +136,7 @@ func (l *launch) planFlows(topics []string) error {
 			l.flows = append(l.flows, f)
 		}
 	}
-	if n := l.run.x.cfg.Enough; n > 0 {
+	if n := l.rec.cfg.Enough; n > 0 {
 		l.enough = &enough{done: make(chan struct{})}
 		l.enough.left.Store(n)
 	}
@@ -165,7 +150,7 @@ func (l *launch) planFlows(topics []string) error {
 	}
 	heard := func(f *flow) bool { return len(f.receipts) > 0 }
 	if len(l.inboxes) > 0 && len(l.flows) > 0 && !slices.ContainsFunc(l.flows, heard) {
-		l.run.warnings.add(result.CodeFilterMatchesNothing, fmt.Sprintf("the filter %s matches none of the topics, such as %s: no delivery is expected", l.spec.Load.Filter, topics[0]),
+		l.rec.warnings.add(result.CodeFilterMatchesNothing, fmt.Sprintf("the filter %s matches none of the topics, such as %s: no delivery is expected", l.spec.Load.Filter, topics[0]),
 			"choose a --filter that covers --topic")
 	}
 	for _, p := range l.publishers {
@@ -237,7 +222,7 @@ func (l *launch) receive(in *inbox, flows []*flow) {
 		// As many numbers are remembered as send times.
 		r := &receipt{flow: f, in: in, index: int32(len(f.receipts)), ledger: newLedger(max(l.spec.Load.Inflight, l.sendTimes()/4/int(f.stride)))}
 		r.ledger.unordered = in.members.Load() > 1
-		r.content = l.run.payload
+		r.content = l.connector.payload
 		if l.pacing == nil {
 			r.ring = f.pub.sentAt
 		}
@@ -247,44 +232,6 @@ func (l *launch) receive(in *inbox, flows []*flow) {
 			in.topics[string(f.topic)] = append(in.topics[string(f.topic)], r)
 		}
 	}
-}
-
-// prune takes the receivers that did not connect out of what is expected. A
-// publisher whose receivers are all missing has nothing to do.
-func (l *launch) prune() {
-	for _, p := range l.publishers {
-		had, has := 0, 0
-		for _, f := range p.flows {
-			had += len(f.receipts)
-			f.receipts = slices.DeleteFunc(f.receipts, (*receipt).dead)
-			has += len(f.receipts)
-			for i, r := range f.receipts {
-				r.index = int32(i)
-			}
-		}
-		if p.heard = has > 0; had > 0 && !p.heard {
-			p.dead.Store(true)
-		}
-	}
-}
-
-// usable reports whether there is anybody left to run.
-func (l *launch) usable() bool {
-	if len(l.publishers) > 0 {
-		return len(l.alive()) > 0
-	}
-	return l.connected.Load() > 0
-}
-
-// alive are the publishers that can publish and be heard.
-func (l *launch) alive() []*publisher {
-	var out []*publisher
-	for _, p := range l.publishers {
-		if !p.dead.Load() {
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // planPromises makes the promises of everybody's messages.

@@ -10,7 +10,7 @@ import (
 // planned is a launch of one case that is not connected.
 func planned(t *testing.T, c *scenarios.Case) *launch {
 	t.Helper()
-	l := newLaunch(newCaseRun(New(Config{RunID: "r"}), 0, c))
+	l := newCaseRun(New(Config{RunID: "r"}), 0, c).newLaunch()
 	if err := l.plan(); err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestPromiseAllocations(t *testing.T) {
 	in, p := l.inboxes[0], l.publishers[0]
 	seq := uint64(0)
 	payload := make([]byte, 20)
-	copy(payload, l.run.payload)
+	copy(payload, l.connector.payload)
 	for name, props := range map[string]packet.Properties{
 		"kept":   {UserProperties: l.spec.Clients.UserProperties, ContentType: new("x"), ResponseTopic: new("re/c2"), SubscriptionIDs: []uint32{5}},
 		"broken": {ContentType: new("y"), SubscriptionIDs: []uint32{5, 6}},
@@ -102,7 +102,7 @@ func TestKeptIsNobodys(t *testing.T) {
 	c.Load.VerifyOff, c.Clients.Retain, c.Clients.Properties.RetainAsPublished = true, true, true
 	l := planned(t, c)
 	in, p := l.inboxes[0], l.publishers[0]
-	m := packet.Publish{Topic: []byte("t"), Payload: l.run.payload, Retain: true}
+	m := packet.Publish{Topic: []byte("t"), Payload: l.connector.payload, Retain: true}
 	in.deliver(&m, 0)
 	if l := in.receipts[0].ledger; in.foreign != 1 || l.delivered+l.duplicated != 0 || len(in.breaches) > 0 {
 		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.breaches)

@@ -21,16 +21,6 @@ func (r *rate) offer(s *schedule, warm uint64, warmTime time.Duration) {
 	r.offered = float64(s.total-warm) / (time.Duration(s.duration) - warmTime).Seconds()
 }
 
-// kept notes what was sent of what was due in the measured time of a schedule
-// that is over, or is cut short here.
-func (it *iteration) kept(sent int64, s *schedule) {
-	ran := min(it.clock()-it.start, s.duration) - int64(it.warmTime())
-	if ran > 0 {
-		it.run.rate.inTime += sent
-		it.run.rate.lasted += ran
-	}
-}
-
 // result is nil for a closed loop and before anything was measured.
 func (r *rate) result() *result.Offered {
 	if r.offered <= 0 {

@@ -78,7 +78,7 @@ func newDriver(o Recording) (*driver, error) {
 		clock := x.clock
 		x.clock = func() int64 { clock(); return d.now } // a look at the clock is part of the cost
 	}
-	l := newLaunch(newCaseRun(x, 0, c))
+	l := newCaseRun(x, 0, c).newLaunch()
 	if err := l.plan(); err != nil {
 		return nil, err
 	}

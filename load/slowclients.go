@@ -33,11 +33,14 @@ func (m *clientMean) mean() float64 { return m.ns / float64(m.n) }
 // clientMeans are those of the clients of a kind, over all launches.
 type clientMeans map[int]*clientMean
 
-func (ms clientMeans) add(number int, t *receiptTotal, topic []byte, id func() string) {
-	m := ms[number]
+func (ms *clientMeans) add(number int, t *receiptTotal, topic []byte, id func() string) {
+	if *ms == nil {
+		*ms = clientMeans{}
+	}
+	m := (*ms)[number]
 	if m == nil {
 		m = &clientMean{number: number, id: id(), topic: topic}
-		ms[number] = m
+		(*ms)[number] = m
 	}
 	m.n += t.timed
 	m.ns += t.latencyNS
@@ -74,27 +77,18 @@ func (ms clientMeans) slow() (slow []*clientMean, median float64, of int) {
 	return slow, median, len(all)
 }
 
-// noteClients takes what a receipt has come to into the means of its two ends.
-func (l *launch) noteClients(f *flow, r *receipt) {
-	if r.total.timed == 0 || l.spec.Load.Shape.Queues > 0 { // a queue's end waits for its beginning
-		return
-	}
-	if l.run.byPublisher == nil {
-		l.run.byPublisher, l.run.byReceiver = clientMeans{}, clientMeans{}
-	}
-	l.run.byPublisher.add(f.pub.number, &r.total, f.topic, f.pub.client.ClientID)
-	l.run.byReceiver.add(r.in.client, &r.total, f.topic, func() string { return l.clientID(r.in.client) })
-}
+// slowClients are the means from which slow clients are told.
+type slowClients struct{ publishers, receivers clientMeans }
 
-// slowClients names the clients that are far slower than the others: publishers
+// warning names the clients that are far slower than the others: publishers
 // whose messages take long, and where none stands out the receivers; "" where
 // none does.
-func (c *caseRun) slowClients() (w result.Warning) {
+func (s *slowClients) warning() (w result.Warning) {
 	what := "publisher"
-	slow, median, of := c.byPublisher.slow()
+	slow, median, of := s.publishers.slow()
 	if len(slow) == 0 {
 		what = "receiver"
-		slow, median, of = c.byReceiver.slow()
+		slow, median, of = s.receivers.slow()
 	}
 	if len(slow) == 0 {
 		return w

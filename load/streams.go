@@ -1,10 +1,17 @@
 package load
 
 import (
-	"math"
-
 	"github.com/mqttload/mqttload/result"
 )
+
+// end closes the launch and its accounts.
+func (l *launch) end() {
+	if l.atEnd != nil {
+		l.atEnd()
+	}
+	l.close()
+	l.closeAccounts()
+}
 
 // closeAccounts takes what the session's receipts have come to into the case,
 // and gives the account of every stream to who asked for it.
@@ -13,17 +20,17 @@ func (l *launch) closeAccounts() {
 	for _, f := range l.flows {
 		for _, r := range f.receipts {
 			if r.total.missed.any {
-				l.run.missed.add(r.total.missed.first)
-				l.run.missed.add(r.total.missed.last)
+				l.rec.missed.add(r.total.missed.first)
+				l.rec.missed.add(r.total.missed.last)
 			}
-			l.noteClients(f, r)
-			if l.run.x.cfg.Observer.Ledger != nil && r.total.sent > 0 {
+			l.noteMeans(f, r)
+			if l.rec.cfg.Observer.Ledger != nil && r.total.sent > 0 {
 				rows = append(rows, l.streamAccount(f, r))
 			}
 		}
 	}
-	if l.run.x.cfg.Observer.Ledger != nil && len(rows) > 0 {
-		l.run.x.cfg.Observer.Ledger(l.spec, rows)
+	if l.rec.cfg.Observer.Ledger != nil && len(rows) > 0 {
+		l.rec.cfg.Observer.Ledger(l.spec, rows)
 	}
 }
 
@@ -53,20 +60,11 @@ func (l *launch) clientID(n int) string {
 	return l.connector.vars(n).C
 }
 
-// losses says more of the deliveries that were lost; nil where none was, and
-// where messages carry no numbers.
-func (c *caseRun) losses(r *result.Case) *result.Losses {
-	d := &r.Delivery
-	if d.Lost == 0 || !c.missed.any || d.CountsOnly {
-		return nil
+// noteMeans adds what a receipt has come to to the means of its two ends.
+func (l *launch) noteMeans(f *flow, r *receipt) {
+	if r.total.timed == 0 || l.spec.Load.Shape.Queues > 0 { // a queue's end waits for its beginning
+		return
 	}
-	l := &result.Losses{First: int64(c.missed.first), Last: int64(c.missed.last)}
-	if c.spec.QoS > 0 && d.Sent > 0 {
-		// Which of them an acknowledgement is for is not remembered: those that
-		// were not acknowledged are taken for lost before others are.
-		receivers := math.Ceil(float64(d.Expected) / float64(d.Sent))
-		l.Unacked = min(d.Lost, int64(receivers)*(d.Sent-d.Acked))
-		l.Acked = d.Lost - l.Unacked
-	}
-	return l
+	l.rec.slow.publishers.add(f.pub.number, &r.total, f.topic, f.pub.client.ClientID)
+	l.rec.slow.receivers.add(r.in.client, &r.total, f.topic, func() string { return l.clientID(r.in.client) })
 }

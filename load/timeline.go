@@ -10,68 +10,77 @@ import (
 // which windows of a second may miss by a little.
 const tickPeriod = 900 * time.Millisecond
 
-// period is what the next point of a case's timeline is about: about a second,
-// of one iteration or of several.
-type period struct {
-	begun          bool
-	start          int64
-	sent, received int64
-	legs           legs
-}
-
-// beginTimeline begins an iteration, with a period where none is open.
-func (it *iteration) beginTimeline() {
-	it.seen = totals{}
-	if p := &it.run.period; !p.begun && it.measured() {
-		p.begun, p.start = true, it.start
+// timeline is what a case has sent and received, second by second, with the
+// latencies: of its measured iterations only.
+type timeline struct {
+	start int64 // of the case, on the clock
+	ticks []result.Tick
+	legs  legs                     // of the ticks
+	tell  func(result.Tick, *legs) // called for every tick
+	next  struct {                 // the point that is open: about a second, of one iteration or of several
+		begun          bool
+		start          int64
+		sent, received int64
+		legs           legs
 	}
 }
 
-// advance puts on the timeline what has come about until now, of which all are
-// the iteration's totals, and takes the latencies from the shards.
-func (it *iteration) advance(now int64, all totals) {
-	if !it.measured() {
+// begin opens a point at now, unless one is open.
+func (tl *timeline) begin(now int64) {
+	if n := &tl.next; !n.begun {
+		n.begun, n.start = true, now
+	}
+}
+
+// restart has the open point begin at now.
+func (tl *timeline) restart(now int64) { tl.next.begun, tl.next.start = true, now }
+
+// advance adds what has come about until now, and takes the latencies from the
+// shards.
+func (tl *timeline) advance(now int64, d totals, shards []*shard) {
+	tl.begin(now)
+	n := &tl.next
+	n.sent += d.sent
+	n.received += d.received
+	n.legs.drain(shards)
+	if now-n.start >= int64(tickPeriod) {
+		tl.tick(now)
+	}
+}
+
+// tick ends the point that is open.
+func (tl *timeline) tick(now int64) {
+	n := &tl.next
+	if !n.begun {
 		return
 	}
-	p := &it.run.period
-	if !p.begun {
-		p.begun, p.start = true, now
-	}
-	d := all.minus(it.seen)
-	it.seen = all
-	p.sent += d.sent
-	p.received += d.received
-	p.legs.drain(it.launch.shards)
-	if now-p.start >= int64(tickPeriod) {
-		it.run.endPeriod(now)
-	}
-}
-
-// endPeriod ends the point that is open.
-func (c *caseRun) endPeriod(now int64) {
-	p := &c.period
-	if !p.begun {
-		return
-	}
-	t := result.Tick{TNS: p.start - c.start, Sent: p.sent, Received: p.received}
-	if h := p.legs.e2e.hist; h != nil && h.TotalCount() > 0 {
+	t := result.Tick{TNS: n.start - tl.start, Sent: n.sent, Received: n.received}
+	if h := n.legs.e2e.hist; h != nil && h.TotalCount() > 0 {
 		p99 := min(h.ValueAtQuantile(99), result.MaxLatencyNS)
 		t.P99NS = &p99
 	}
-	c.timeline = append(c.timeline, t)
-	c.tell(t, &p.legs)
-	c.legs.take(&p.legs)
-	p.start, p.sent, p.received = now, 0, 0
+	tl.ticks = append(tl.ticks, t)
+	tl.tell(t, &n.legs)
+	tl.legs.take(&n.legs)
+	n.start, n.sent, n.received = now, 0, 0
 }
 
-// endTimeline ends a launch's part of the timeline.
-func (c *caseRun) endTimeline() {
-	if p := &c.period; p.sent+p.received > 0 || p.begun && len(c.timeline) == 0 {
-		c.endPeriod(c.x.clock())
+// end ends a launch's part of the timeline.
+func (tl *timeline) end(now int64) {
+	n := &tl.next
+	if n.sent+n.received > 0 || n.begun && len(tl.ticks) == 0 {
+		tl.tick(now)
 	}
-	if p := &c.period; p.legs.any() {
-		c.tell(result.Tick{TNS: p.start - c.start}, &p.legs)
+	if n.legs.any() {
+		tl.tell(result.Tick{TNS: n.start - tl.start}, &n.legs)
 	}
-	c.period.begun = false
-	c.legs.take(&c.period.legs)
+	n.begun = false
+	tl.legs.take(&n.legs)
+}
+
+// totals are sums over all clients.
+type totals struct{ sent, acked, received, requests, bytes int64 }
+
+func (t totals) minus(o totals) totals {
+	return totals{t.sent - o.sent, t.acked - o.acked, t.received - o.received, t.requests - o.requests, t.bytes - o.bytes}
 }

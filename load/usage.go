@@ -15,19 +15,6 @@ type usage struct {
 	pauses       *metrics.Float64Histogram
 }
 
-func (l *launch) usage() (u usage) {
-	u.user, u.system = l.run.x.cfg.CPU()
-	u.pauses = gcPauses()
-	for _, m := range l.members {
-		io := m.io()
-		u.io.Reads += io.Reads
-		u.io.Writes += io.Writes
-		u.io.BytesRead += io.BytesRead
-		u.io.BytesWritten += io.BytesWritten
-	}
-	return u
-}
-
 // used is what the measured iterations of a case have used.
 type used struct {
 	cpu          result.CPU

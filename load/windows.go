@@ -38,7 +38,7 @@ func (w *windows) measure(now int64, warm totals) {
 	it.before, it.index = it.launch.usage(), 0
 	w.done, w.from, w.base = warm, now, warm
 	it.seen = warm
-	it.run.period.begun, it.run.period.start = true, now
+	it.rec.timeline.restart(now)
 }
 
 // cutAll cuts windows for the duration, or without end where it is 0, until ctx
@@ -63,11 +63,11 @@ func (w *windows) cutAll(ctx context.Context, duration time.Duration) {
 			break
 		}
 		if end == warm {
-			w.measure(it.clock(), it.launch.work.totals(it))
+			w.measure(it.clock(), it.work.totals(it))
 		}
 	}
 	if it.measured() { // else it ended while it warmed up
-		it.run.used.add(it.before, it.launch.usage())
+		it.rec.used.add(it.before, it.launch.usage())
 	}
 }
 
@@ -93,7 +93,7 @@ const stillShare = 0.1
 // The last is on its own.
 func (w *windows) cut(last bool) {
 	it := w.it
-	now, all := it.clock(), it.launch.work.totals(it)
+	now, all := it.clock(), it.work.totals(it)
 	it.launch.move(now)
 	if it.measured() {
 		it.advance(now, all)
@@ -108,7 +108,7 @@ func (w *windows) cut(last bool) {
 	d.put(&r)
 	r.Stalled = d.requests == 0 && all.sent > all.requests
 	w.from, w.done = now, all
-	it.run.add(r, result.Delivery{})
+	it.rec.add(r, result.Delivery{})
 }
 
 // finish accounts for the messages that count; d has how many were scheduled
@@ -123,8 +123,8 @@ func (w *windows) finish(ctx context.Context, d result.Delivery) error {
 	}
 	d.Scheduled = max(d.Scheduled, d.Sent)
 	d.Unsent = d.Scheduled - d.Sent
-	it.run.delivery.Add(d)
-	it.advance(it.clock(), it.launch.work.totals(it))
+	it.rec.delivery.Add(d)
+	it.advance(it.clock(), it.work.totals(it))
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -135,4 +135,14 @@ func (w *windows) finish(ctx context.Context, d result.Delivery) error {
 		return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, d.Sent, it.spec.Load.Drain)
 	}
 	return nil
+}
+
+// kept notes what was sent of what was due in the measured time of a schedule
+// that is over, or is cut short here.
+func (it *iteration) kept(sent int64, s *schedule) {
+	ran := min(it.clock()-it.start, s.duration) - int64(it.warmTime())
+	if ran > 0 {
+		it.rec.rate.inTime += sent
+		it.rec.rate.lasted += ran
+	}
 }

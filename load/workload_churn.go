@@ -91,10 +91,10 @@ func (c *churn) cycle(ctx context.Context, k int, intended int64, measured bool)
 	}
 	err := c.connect(ctx, c.clients[k])
 	now := l.clock()
-	l.run.connections.count(err)
+	l.rec.connections.count(err)
 	if err != nil {
 		if !interrupted(ctx, err) {
-			l.run.errs.add(ErrorOf(err))
+			l.rec.errs.add(ErrorOf(err))
 		}
 		return err
 	}
@@ -140,7 +140,7 @@ func (c *churn) work(ctx context.Context, it *iteration, failed *atomic.Pointer[
 	if it.spec.Load.Messages == 0 {
 		left.Store(endless)
 	} else {
-		until = it.run.deadline
+		until = it.deadline
 	}
 	var workers sync.WaitGroup
 	for k := range c.clients {
@@ -172,7 +172,7 @@ func (it *iteration) watch(workers *sync.WaitGroup) {
 		case <-over:
 			return
 		case <-tick.C:
-			it.advance(it.clock(), it.launch.work.totals(it))
+			it.advance(it.clock(), it.work.totals(it))
 		}
 	}
 }
@@ -182,13 +182,13 @@ func (it *iteration) watch(workers *sync.WaitGroup) {
 func (c *churn) keepRate(ctx context.Context, it *iteration) error {
 	it.begin()
 	c.start = it.start
-	it.run.rate.offer(c.schedule, c.warm, it.warmTime())
+	it.rec.rate.offer(c.schedule, c.warm, it.warmTime())
 	w := newWindows(it)
 	var workers sync.WaitGroup
 	for k := range c.clients {
 		workers.Go(func() { c.workWhenDue(ctx, k) })
 	}
-	waiter := it.run.x.cfg.Waiter()
+	waiter := it.rec.cfg.Waiter()
 	workers.Go(func() { c.pace(waiter.For) })
 	w.cutAll(ctx, time.Duration(c.schedule.duration))
 	it.kept(c.counted.Load(), c.schedule)

@@ -21,7 +21,7 @@ func (idling) iterate(ctx context.Context, it *iteration) error {
 	it.stage, it.index = result.StageActual, 1
 	r := it.entry(it.launch.began, max(it.launch.stood, it.launch.began+1))
 	r.Requests = it.launch.connected.Load()
-	it.run.add(r, result.Delivery{})
+	it.rec.add(r, result.Delivery{})
 	it.before, it.start = it.launch.usage(), it.clock()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -31,7 +31,7 @@ func (idling) iterate(ctx context.Context, it *iteration) error {
 			break
 		}
 	}
-	it.run.used.add(it.before, it.launch.usage())
+	it.rec.used.add(it.before, it.launch.usage())
 	if ctx.Err() == nil && it.launch.deserted() {
 		return ErrAllLost
 	}

@@ -133,7 +133,7 @@ func (l *launch) comeBack(ctx context.Context) error {
 		if first == nil {
 			first = err
 		}
-		l.run.errs.add(ErrorOf(err))
+		l.rec.errs.add(ErrorOf(err))
 	}
 	if !l.receives() {
 		return first
@@ -165,7 +165,7 @@ func (l *launch) rejoin(ctx context.Context, i int, m *member) error {
 	if l.spec.Protocol == packet.V31 || client.Connack().SessionPresent {
 		return nil
 	}
-	l.run.warnings.add(result.CodeSessionNotKept, "the broker has not kept a session: what it had queued is lost",
+	l.rec.warnings.add(result.CodeSessionNotKept, "the broker has not kept a session: what it had queued is lost",
 		"look at the broker's limits on sessions and on --session-expiry")
 	return l.connector.subscribe(ctx, m, client)
 }

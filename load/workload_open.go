@@ -28,7 +28,7 @@ func (openLoop) iterate(ctx context.Context, it *iteration) error {
 	for _, p := range it.publishers {
 		p.begin(it.running, it.start, int64(o.part(p, o.schedule.total)), 0)
 	}
-	it.run.rate.offer(o.schedule, o.warm, it.warmTime())
+	it.rec.rate.offer(o.schedule, o.warm, it.warmTime())
 	w := newWindows(it)
 	stop := o.startPacers()
 	w.cutAll(ctx, time.Duration(o.schedule.duration))
@@ -61,7 +61,7 @@ func (it *iteration) endSchedule(now bool) {
 		if p.endSchedule(now) && at-p.lastAt.Load() >= int64(time.Second) {
 			s.add(p)
 		}
-		it.run.rate.held.add(p.held, at-it.start)
+		it.rec.rate.held.add(p.held, at-it.start)
 	}
 	s.warn(it)
 }
