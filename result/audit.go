@@ -10,14 +10,15 @@ import (
 type Level string
 
 // Levels. A row with a failure states numbers that contradict each other; a
-// warning is about numbers that are right and mislead; a note is about form.
+// warning is about numbers that are correct and misleading; a note is about form.
 const (
 	LevelFail Level = "fail"
 	LevelWarn Level = "warning"
 	LevelNote Level = "note"
 )
 
-// Finding is one thing that Audit found. Case is "" for what concerns the file.
+// Finding is one thing that Audit found. Case is "" if it is about
+// the whole file.
 type Finding struct {
 	Level   Level  `json:"level"`
 	Code    string `json:"code"`
@@ -26,9 +27,10 @@ type Finding struct {
 	Hint    string `json:"hint"`
 }
 
-// Audit recomputes what a file says of itself from what else it says: of tables
-// n, Req/sec, digits, short iterations and stalls hidden in a mean; of reports
-// every number that follows from iterations, counts and histograms.
+// Audit checks a file against itself. Of a table it recomputes n, Req/sec and the
+// number of digits, and it looks for short iterations and for stalls that a mean
+// hides. Of a report it recomputes every number that follows from iterations,
+// counts and histograms.
 func Audit(in *Input) []Finding {
 	a := &auditor{in: in}
 	if in.Report != nil {
@@ -70,7 +72,7 @@ func (a *auditor) add(l Level, code, id, hint, format string, args ...any) {
 
 func (a *auditor) cell(c *Cell, usual int) {
 	if !c.measured() {
-		a.add(LevelWarn, CodeZeroMeasurement, c.ID, "look why it failed", "nothing was measured")
+		a.add(LevelWarn, CodeZeroMeasurement, c.ID, "find out why it failed", "nothing was measured")
 		return
 	}
 	if c.Stated != nil {
@@ -83,16 +85,16 @@ func (a *auditor) cell(c *Cell, usual int) {
 	a.stall(c)
 }
 
-// count checks n, which Error and StdDev give away.
+// count checks n, which follows from Error and StdDev.
 func (a *auditor) count(c *Cell, usual int) {
 	n := c.impliedN()
 	ratio := 0.0
 	if n.known() {
 		ratio = *c.Summary.ErrorNS / *c.Summary.StdDevNS
 	}
-	whence := "most rows rest on"
+	source := "most rows rest on"
 	if a.in.StatedN > 0 {
-		whence = "the header states"
+		source = "the header states"
 	}
 	switch {
 	case !n.known():
@@ -101,7 +103,7 @@ func (a *auditor) count(c *Cell, usual int) {
 			"Error is %.6f of StdDev, which no number of iterations gives at 99.9 %% confidence", ratio)
 	case usual > 0 && !n.holds(usual):
 		a.add(LevelFail, CodeNDiffers, c.ID, "the row comes from another run than its neighbours",
-			"Error is %.6f of StdDev, so n = %d, but %s %d", ratio, n.Best, whence, usual)
+			"Error is %.6f of StdDev, so n = %d, but %s %d", ratio, n.Best, source, usual)
 	}
 }
 
@@ -138,8 +140,8 @@ func (a *auditor) iterationTime(c *Cell) {
 	}
 }
 
-// stall names iterations that stood still: those that samples show, or those that
-// Mean, StdDev and Median cannot come about without.
+// stall names stalled iterations: those that the samples show, or those without which
+// Mean, StdDev and Median could not have these values.
 func (a *auditor) stall(c *Cell) {
 	if c.Stalled != nil {
 		a.add(LevelWarn, c.Stalled.Code, c.ID, c.Stalled.Hint, "%s", c.Stalled.Message)
@@ -156,7 +158,7 @@ func (a *auditor) stall(c *Cell) {
 			return
 		}
 	}
-	a.add(LevelWarn, CodeUnstable, c.ID, "few iterations make the Mean: read the Median",
+	a.add(LevelWarn, CodeUnstable, c.ID, "a few iterations dominate the Mean: read the Median",
 		"StdDev is %.0f %% of Mean", 100**s.StdDevNS / *s.MeanNS)
 }
 
@@ -173,8 +175,8 @@ func hiddenStallMessage(h stall, n int, mean float64, operations int64) string {
 		what, n, long, FormatNS(mean), FormatNS(h.MeanNS))
 }
 
-// precision checks the digits of a table's columns: by the smallest value of the
-// column, those of Error and StdDev at the Mean's or one more.
+// precision checks the decimals of a table's columns. BenchmarkDotNet chooses them
+// by the smallest value of a column; Error and StdDev have as many as Mean, or one more.
 func (a *auditor) precision() {
 	mean := -1
 	for _, col := range a.in.Columns {
@@ -205,7 +207,8 @@ func decimalsText(least, most int) string {
 	return fmt.Sprintf("%d to %d decimals", least, most)
 }
 
-// decimals returns how many decimals a column should have and has; -1 where it is empty.
+// decimals returns how many decimals a column should have, and the fewest and most
+// that it has: least is -1 for an empty column.
 func (a *auditor) decimals(column string) (want, least, most int) {
 	smallest := math.Inf(1)
 	least = -1

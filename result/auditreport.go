@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -10,12 +11,12 @@ import (
 // report recomputes what follows from something else in a report of this program.
 func (a *auditor) report(r *Report) {
 	if r.Run.Status != StatusComplete {
-		a.add(LevelWarn, CodePartialRun, "", "run it again to its end", "the run is %s", absent(r.Run.Status))
+		a.add(LevelWarn, CodePartialRun, "", "run it again to the end", "the run is %s", absent(r.Run.Status))
 	}
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		if id := CaseID(c.Params); id != c.ID {
-			a.add(LevelFail, CodeCaseID, c.ID, "the report was changed", "the params give the id %q", id)
+			a.add(LevelFail, CodeCaseID, c.ID, "the report was changed", "the parameters give the id %q", id)
 		}
 		a.restated(c.ID, c.Summary, recomputed(c))
 		a.sums(c)
@@ -59,8 +60,8 @@ func nearly(a, b float64) bool {
 }
 
 // restated compares the stated summary with the computed one, field by field;
-// null where the other has a number is a difference, but not where the format
-// states less.
+// A null against a
+// number is a difference, unless the format does not have the field.
 func (a *auditor) restated(id string, stated, computed Summary) {
 	const hint = "the report was changed, or holds other iterations than its summary"
 	if stated.N != computed.N && stated.N != 0 {
@@ -90,7 +91,7 @@ func floatText(v *float64) string {
 // sums checks what iterations and account both count.
 func (a *auditor) sums(c *Case) {
 	if c.Offered != nil {
-		return // windows count what happened in them, the account what was due in them
+		return // windows count what happened during them, the account what was due during them
 	}
 	var sent, acked, received, lost int64
 	for _, it := range actual(c.Iterations) {
@@ -104,7 +105,7 @@ func (a *auditor) sums(c *Case) {
 		iterations, ledger int64
 	}{
 		{"sent", sent, c.Delivery.Sent}, {"acked", acked, c.Delivery.Acked},
-		// What an iteration received holds no duplicates.
+		// Received of an iteration has no duplicates.
 		{"delivered", received, c.Delivery.Delivered}, {"lost", lost, c.Delivery.Lost},
 	} {
 		if k.iterations != k.ledger {
@@ -114,14 +115,14 @@ func (a *auditor) sums(c *Case) {
 	}
 }
 
-// operations checks that each iteration counts its requests as operations; the
-// first that does not stands for all.
+// operations checks that the operations of each iteration follow from its requests,
+// and reports the first one where they do not.
 func (a *auditor) operations(c *Case) {
 	per := int64(max(c.OperationsPerMessage, 1))
 	var first *Iteration
 	wrong := 0
 	for i, it := range c.Iterations {
-		// Reports of earlier versions have no requests: there it is what was received.
+		// Reports of earlier versions have no requests: their operations follow from Received.
 		if it.Operations == it.Requests*per || it.Requests == 0 && it.Operations == it.Received*per {
 			continue
 		}
@@ -131,8 +132,8 @@ func (a *auditor) operations(c *Case) {
 	}
 	if first != nil {
 		a.add(LevelFail, CodeOperations, c.ID, "the report was changed, or the tool is at fault",
-			"%d of %d iterations count other operations than they completed requests: %s %d of launch %d has %s of %s messages, at %d each",
-			wrong, len(c.Iterations), first.Stage, first.Index, first.Launch, FormatInt(first.Operations), FormatInt(max(first.Requests, first.Received)), per)
+			"in %d of %d iterations the operations do not follow from the requests: %s %d of launch %d has %s operations, but %s requests of %d each",
+			wrong, len(c.Iterations), first.Stage, first.Index, first.Launch, FormatInt(first.Operations), FormatInt(cmp.Or(first.Requests, first.Received)), per)
 	}
 }
 
@@ -143,8 +144,8 @@ func (a *auditor) clients(c *Case) {
 	}
 }
 
-// contract tells of deliveries that broke the contract: the times are right, and
-// those of a broker that did less than it owed. Analyze tells of the account.
+// contract reports deliveries that broke the contract: such times are those of a broker
+// that did less than it owed. Analyze reports an account that does not balance.
 func (a *auditor) contract(c *Case) {
 	for _, b := range c.Broken() {
 		if b.Kind != BreachAccount {
@@ -176,7 +177,7 @@ func (a *auditor) timeline(c *Case) {
 	}
 }
 
-// legs decodes every histogram and compares it with the numbers beside it.
+// legs decodes every histogram and compares it with the percentiles stated for it.
 func (a *auditor) legs(c *Case) {
 	for _, leg := range c.Latency.All() {
 		if leg.Histogram == nil {

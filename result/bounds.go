@@ -16,7 +16,7 @@ const (
 )
 
 // checkElements refuses JSON whose lists would take memory out of all proportion
-// to a report, before anything is decoded; whether it is JSON is not its concern.
+// to a report, before anything is decoded; It does not check the syntax.
 func checkElements(b []byte) error {
 	var s elementScanner
 	for i := 0; i < len(b); i++ {

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// CaseID is the id of a case: key=value of every param joined by '/'. In keys
-// and values the characters '/', '=', '%', white space, and whatever does not
-// print (control and bidirectional characters, invalid UTF-8) are written
-// as %XX of their bytes, so that an id is one word and ParseCaseID inverts it.
+// CaseID is the id of a case: key=value of every parameter, joined by '/'. In keys
+// and values the characters '/', '=', '%', white space, and characters that do not
+// print (control and bidirectional characters, invalid UTF-8) are written as %XX of
+// their bytes, so that an id is one word and ParseCaseID inverts it.
 func CaseID(params []Param) string {
 	var b strings.Builder
 	for i, p := range params {
@@ -44,7 +44,7 @@ func needsEscape(r rune, size int) bool {
 	return invalid || r == '/' || r == '=' || r == '%' || unicode.IsSpace(r) || !unicode.IsPrint(r)
 }
 
-// ParseCaseID returns the params of an id made by CaseID.
+// ParseCaseID returns the parameters of an id made by CaseID.
 func ParseCaseID(id string) ([]Param, error) {
 	if id == "" {
 		return nil, nil

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Params by which a calibration's cases are told apart.
+// Parameters that tell the cases of a calibration apart.
 const (
 	ParamWork  = "work"  // WorkEngine or another kind of work
 	ParamPlace = "place" // where the broker ran: PlaceIn or PlaceOwn
@@ -27,11 +27,11 @@ type Ceiling struct {
 	Calibration    string  `json:"calibration"`
 }
 
-// staleError says why a calibration tells nothing about a run.
+// staleError says why a calibration does not apply to a run.
 type staleError struct{ What, Calibrated, Here string }
 
 func (e *staleError) Error() string {
-	return fmt.Sprintf("the calibration is of %s %s, this is %s", e.What, absent(e.Calibrated), absent(e.Here))
+	return fmt.Sprintf("the calibration was made with %s %s, this run has %s", e.What, absent(e.Calibrated), absent(e.Here))
 }
 
 // CheckCalibration returns an error unless the calibration cal was made by the same
@@ -52,9 +52,9 @@ func CheckCalibration(cal, r *Report) error {
 	return nil
 }
 
-// AddCeilings sets the ceiling of every case of r that cal says something
-// about, and a warning where it is near. A run against the embedded broker is
-// compared with what engine and broker reach in one process, others with what
+// AddCeilings sets the ceiling of every case of r that cal covers, and adds a warning
+// to cases that come near it. A run against the embedded broker is compared with the
+// rate that engine and broker reach in one process, any other run with the rate that
 // they reach in two.
 func AddCeilings(cal, r *Report) {
 	place := PlaceOwn
@@ -79,7 +79,7 @@ func nearWarning(c *Case) Warning {
 		Code: CodeNearCeiling,
 		Message: fmt.Sprintf("%.0f %% of the %s msg/s that this tool reaches on this machine at qos=%s/payload=%s",
 			100*c.Ceiling.Share, FormatFloat(c.Ceiling.MessagesPerSec, 0), c.param("qos"), c.param("payload")),
-		Hint: "the tool itself may be what limits: use a second machine, or compare CPU time",
+		Hint: "the tool itself may be the limit: use a second machine, or compare CPU time",
 	}
 }
 
@@ -97,10 +97,10 @@ const leastScaled = 1024
 // point is the cost of a message at one payload.
 type point struct{ bytes, ns float64 }
 
-// ceilingOf is the ceiling for c in messages per second, 0 where cal says
-// nothing about it. Between two payloads the cost of a message is taken to grow
-// in a straight line, beyond the largest with its bytes, and below the smallest
-// not to fall: the real cost is never above that by more than noise.
+// ceilingOf is the ceiling for c in messages per second, 0 if cal does not cover it.
+// The cost of a message is interpolated linearly between two payloads, grows with the
+// bytes beyond the largest payload, and is constant below the smallest one: the real
+// cost exceeds this by noise only.
 func ceilingOf(cal *Report, c *Case, place string) float64 {
 	bytes, err := strconv.ParseFloat(c.param("payload"), 64)
 	if err != nil {
@@ -124,9 +124,9 @@ func ceilingOf(cal *Report, c *Case, place string) float64 {
 	}
 }
 
-// BestPerSec is the messages per second of the fastest actual iteration, 0
-// where there is none. A ceiling is what was reached once: the other rounds had
-// to share the machine.
+// BestPerSec is the messages per second of the fastest actual iteration, 0 if there
+// is none. A ceiling is the best that was reached: other rounds may have had to share
+// the machine.
 func (c *Case) BestPerSec() float64 {
 	if c.Summary.MinNS == nil || *c.Summary.MinNS <= 0 {
 		return 0
@@ -155,7 +155,7 @@ func pointsFor(cal *Report, c *Case, place string) (ps []point) {
 	return ps
 }
 
-// transportOf is the case's transport, TCP where its params name none.
+// transportOf is the case's transport, TCP if its parameters name none.
 func transportOf(c *Case) string {
 	if t := c.param("transport"); t != "" {
 		return t

@@ -6,18 +6,18 @@ import (
 )
 
 const (
-	// A latency counts as one of a stall from so many ns on, and so many medians.
+	// A latency of at least so many ns, and so many medians, belongs to a stall.
 	loopStallNS      = 100e6
 	loopStallMedians = 100
-	// loopStallWeight is how many times the slow messages that there are a stall
-	// must have been worth before it is called under-weighted.
+	// loopStallWeight is how many times as many messages as were slow an open loop
+	// would have had late, for the stall to be called under-weighted.
 	loopStallWeight = 2
 )
 
 // closedLoopStall finds the stalls that a closed loop hides. While the broker
-// stands still only what is in flight waits, a few messages of very many, where
-// clients who send on time would have had one late message for each that was due
-// (G. Tene's coordinated omission). It says how many that were.
+// stalls, only the messages in flight wait, a few of very many. Clients that send on
+// schedule would have had one late message for each that was due (G. Tene's coordinated
+// omission): the warning says how many.
 func closedLoopStall(c Case) []Warning {
 	h := closedLoopLatency(&c)
 	if h == nil || float64(h.MaxNS) < slowLimit(h) {
@@ -36,14 +36,14 @@ func closedLoopStall(c Case) []Warning {
 	}
 	return []Warning{{
 		Code: CodeClosedLoopStall,
-		Message: fmt.Sprintf("closed loop: stalls are under-weighted: %s of %s latencies are beyond %s, up to %s; sent at this rate on time, about %s would have been late in the longest alone",
+		Message: fmt.Sprintf("a closed loop under-weights stalls: %s of %s latencies are above %s, up to %s; on a schedule of the same rate about %s messages would have been late in the longest stall alone",
 			FormatInt(slow), FormatInt(h.Count), FormatNS(slowLimit(h)), FormatNS(float64(h.MaxNS)), FormatInt(int64(threeDigits(late)))),
-		Hint: "while the broker stands still a closed loop waits with it: measure latency with --rate, which sends on time",
+		Hint: "a closed loop sends nothing while the broker stalls: measure latency with --rate, which sends on schedule",
 	}}
 }
 
 // closedLoopLatency is the latency of the messages of a closed loop: end to end,
-// or of the acknowledgement where that is all there is; nil where c is none.
+// or of the acknowledgement if that is all there is; nil if c is not a closed loop.
 func closedLoopLatency(c *Case) *Histogram {
 	switch l := &c.Latency; {
 	case c.Offered != nil || l.Service != nil:
@@ -51,16 +51,16 @@ func closedLoopLatency(c *Case) *Histogram {
 	case l.EndToEnd == nil:
 		return l.Ack
 	case c.Request != "":
-		return nil // what waits there is not a window
+		return nil // the messages of a request do not wait in a window
 	default:
 		return l.EndToEnd
 	}
 }
 
-// slowLimit is from where on a latency is one of a stall.
+// slowLimit is the least latency, in ns, that belongs to a stall.
 func slowLimit(h *Histogram) float64 { return max(loopStallNS, loopStallMedians*float64(h.P50NS)) }
 
-// slowOf counts the values of h that are of a stall; 0 where h holds no buckets.
+// slowOf counts the values of h that belong to a stall; 0 if h has no buckets.
 func slowOf(h *Histogram) (n int64) {
 	full, err := h.Decode()
 	if err != nil {
@@ -74,9 +74,9 @@ func slowOf(h *Histogram) (n int64) {
 	return n
 }
 
-// missedBy is how many messages were due during the longest latency at the
-// case's own rate, from those of the in-flight messages that it held up. What is
-// in flight on average follows from Little's law: rate times mean latency.
+// missedBy estimates how many messages would have been due during the longest latency
+// at the case's own rate, for the share of the in-flight messages that it delayed. The
+// mean number in flight is rate times mean latency (Little's law).
 func missedBy(h *Histogram, slow int64, elapsedNS float64) float64 {
 	rate := float64(h.Count) / elapsedNS
 	inFlight := max(rate*h.MeanNS, 1)

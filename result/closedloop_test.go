@@ -27,14 +27,14 @@ func stalledLoop() Case {
 
 func TestClosedLoopStall(t *testing.T) {
 	// 580,010 messages in 60 s are 9,667 a second: in 2.001 s, about 19,300.
-	want := "closed loop: stalls are under-weighted: 10 of 580,010 latencies are beyond 100.0 ms, up to 2.002 s; " +
-		"sent at this rate on time, about 19,300 would have been late in the longest alone"
+	want := "a closed loop under-weights stalls: 10 of 580,010 latencies are above 100.0 ms, up to 2.002 s; " +
+		"on a schedule of the same rate about 19,300 messages would have been late in the longest stall alone"
 	if got := message(t, Analyze(stalledLoop()), CodeClosedLoopStall); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	one := stalledLoop() // of ten in flight one was held up
 	one.Latency.EndToEnd = latencies(map[int64]int64{ms: 599_000, 1000 * ms: 1})
-	if got := message(t, Analyze(one), CodeClosedLoopStall); !strings.Contains(got, ": 1 of 599,001 ") || !strings.Contains(got, "about 998 would") {
+	if got := message(t, Analyze(one), CodeClosedLoopStall); !strings.Contains(got, ": 1 of 599,001 ") || !strings.Contains(got, "about 998 messages would") {
 		t.Error(got)
 	}
 	acks := stalledLoop()

@@ -40,7 +40,7 @@ const (
 	CodeDollarTopic      = "dollar-topic"       // the topic begins with $
 	CodeStamp            = "stamp"              // the stamp replaces the first bytes of a payload
 	CodeInsecure         = "insecure"           // the server's certificate is not verified
-	CodePasswordFileMode = "password-file-mode" // everybody can read the password file
+	CodePasswordFileMode = "password-file-mode" // other users can read the password file
 )
 
 // Codes of the warnings that Merge gives on a case.

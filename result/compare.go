@@ -23,17 +23,16 @@ type CompareOptions struct {
 	Threshold float64
 	// Alpha is the chance of any false finding over all cells; 0 means 0.05.
 	Alpha float64
-	// Ignore are params that do not count for finding the counterpart of a cell.
+	// Ignore names parameters that are left out when cells are matched.
 	Ignore []string
-	// Across compares the values of one param inside the base files, without
-	// head files: "transport" takes the first value as base, "transport=tcp" this one.
+	// Across compares the values of one parameter within the base files, without
+	// head files: "transport" takes its first value as the base, "transport=tcp" takes tcp.
 	Across string
-	// Allow are keys of differences between runs that are no reason to refuse:
-	// see UnlikeKeys.
+	// Allow names differences between the runs to tolerate, by keys of UnlikeKeys.
 	Allow []string
 }
 
-// OptionError says which option of a comparison makes no sense: a usage error.
+// OptionError says which option of a comparison is invalid: a usage error.
 type OptionError struct {
 	Option string // "ignore", "across", "allow", "threshold", "alpha", "files"
 	Reason string
@@ -45,12 +44,11 @@ func optionError(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Sprintf(format, args...)}
 }
 
-// Compare compares head with base, cell by cell. Several inputs of a side pool
-// their iterations. Cells are joined by their params, in whatever order and
-// under the names of whatever tool. Errors are an *OptionError, an *UnlikeError
-// where the runs measured under different conditions, or say which histogram
-// cannot be merged. Where nothing matches, or cells are missing, the comparison
-// says so: see Complete.
+// Compare compares head with base, cell by cell. Several inputs on one side pool
+// their iterations. Cells are matched by their parameters, in any order and under the
+// names of any known tool. The error is an *OptionError, an *UnlikeError if the runs
+// were made under different conditions, or names the histogram that cannot be merged.
+// Missing cells are not an error: see Complete.
 func Compare(base, head []*Input, o CompareOptions) (*Comparison, error) {
 	c := &comparer{o: o}
 	if err := c.options(base, head); err != nil {
@@ -101,19 +99,19 @@ func (c *comparer) options(base, head []*Input) error {
 	c.acrossKey, c.acrossValue, _ = strings.Cut(c.o.Across, "=")
 	switch {
 	case !positive(c.o.Threshold):
-		return optionError("threshold", "%g is no change: give one above 0, such as 5%%", c.o.Threshold)
+		return optionError("threshold", "%g is not a change: give one above 0, such as 5%%", c.o.Threshold)
 	case !(c.o.Alpha > 0 && c.o.Alpha < 1):
-		return optionError("alpha", "%g is no probability between 0 and 1", c.o.Alpha)
+		return optionError("alpha", "%g is not a probability between 0 and 1", c.o.Alpha)
 	case len(base) == 0:
-		return optionError("files", "there is no base: name one")
+		return optionError("files", "no base file: name one")
 	case c.o.Across != "" && len(head) > 0:
-		return optionError("across", "it compares inside one side: leave out the head files")
+		return optionError("across", "it compares within the base files: leave out the head files")
 	case c.o.Across == "" && len(head) == 0:
-		return optionError("files", "there is no head: name one, or compare inside the file with across")
+		return optionError("files", "no head file: name one, or compare within the base with across")
 	}
 	for _, key := range c.o.Allow {
 		if !slices.Contains(UnlikeKeys, key) {
-			return optionError("allow", "%q is no difference%s", key, hint(key, UnlikeKeys))
+			return optionError("allow", "unknown difference %q%s", key, hint(key, UnlikeKeys))
 		}
 	}
 	for _, files := range [][]*Input{base, head} {
@@ -128,8 +126,8 @@ func (c *comparer) options(base, head []*Input) error {
 	return c.params(slices.Concat(base, head))
 }
 
-// params refuses names of params that no cell has: a typo would compare other
-// things than asked.
+// params refuses names of parameters that no cell has: a typo would compare something
+// else than was asked for.
 func (c *comparer) params(inputs []*Input) error {
 	known := map[string]bool{}
 	for _, in := range inputs {
@@ -143,11 +141,11 @@ func (c *comparer) params(inputs []*Input) error {
 	names := slices.Sorted(maps.Keys(known))
 	for _, key := range c.o.Ignore {
 		if !known[key] {
-			return optionError("ignore", "no case has a param %q%s", key, hint(key, names))
+			return optionError("ignore", "no case has a parameter %q%s", key, hint(key, names))
 		}
 	}
 	if c.acrossKey != "" && !known[c.acrossKey] {
-		return optionError("across", "no case has a param %q%s", c.acrossKey, hint(c.acrossKey, names))
+		return optionError("across", "no case has a parameter %q%s", c.acrossKey, hint(c.acrossKey, names))
 	}
 	return nil
 }
@@ -160,7 +158,7 @@ func comparedFiles(inputs []*Input) []ComparedFile {
 	return files
 }
 
-// compare fills in everything of a cell that needs no other cell.
+// compare computes the parts of a cell that do not depend on other cells.
 func (c *comparer) compare(p pair) (CellComparison, error) {
 	b, h := p.base, p.head
 	cell := CellComparison{
@@ -178,7 +176,7 @@ func (c *comparer) compare(p pair) (CellComparison, error) {
 	} else {
 		c.welch(&cell, b.moments(), h.moments())
 	}
-	cell.bound(b.generator, h.generator)
+	cell.noteGenerator(b.generator, h.generator)
 	deltas, err := latencyDeltas(b, h)
 	if err != nil {
 		return cell, err
@@ -221,7 +219,7 @@ func (cell *CellComparison) setRatio(i stats.Interval) {
 	}
 }
 
-// finite is v, or nil for the end of an interval that has none.
+// finite is v, or nil if it is infinite or not a number.
 func finite(v float64) *float64 {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return nil

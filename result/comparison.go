@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Verdict is what the comparison of one cell says.
+// Verdict is the outcome of comparing one cell.
 type Verdict string
 
-// Verdicts. Same needs equivalence shown: the interval of the ratio lies inside
-// the threshold. What is not shown to differ nor to be the same is inconclusive.
+// Verdicts. Same needs proof: the confidence interval of the ratio lies within the
+// threshold. A cell that is shown neither to differ nor to be the same is inconclusive.
 const (
 	Faster       Verdict = "faster"
 	Slower       Verdict = "slower"
@@ -18,10 +18,10 @@ const (
 	Inconclusive Verdict = "inconclusive"
 )
 
-// Tests that a verdict may rest on.
+// Tests that a verdict may be based on.
 const (
 	MethodMannWhitney = "Mann-Whitney U"
-	MethodWelch       = "Welch's t" // where a side has no samples
+	MethodWelch       = "Welch's t" // if a side has no samples
 )
 
 // Comparison is the outcome of Compare. Ratios are head over base of time per
@@ -29,26 +29,26 @@ const (
 type Comparison struct {
 	Base      []ComparedFile   `json:"base"`
 	Head      []ComparedFile   `json:"head"`
-	Across    string           `json:"across,omitempty"` // the param compared inside the files
+	Across    string           `json:"across,omitempty"` // the parameter compared within the files
 	Threshold float64          `json:"threshold"`        // 0.05 for 5 %
 	Alpha     float64          `json:"alpha"`
 	Cells     []CellComparison `json:"cells"`
 	Missing   []MissingCell    `json:"missing"`
 	Warnings  []Warning        `json:"warnings"`
-	// Allowed are the differences between the runs that options let pass.
+	// Allowed are the differences between the runs that the options tolerate.
 	Allowed []Difference `json:"allowed"`
 	// GeoMeanMedian is the geometric mean of the ratios of medians, GeoMeanMean of
 	// means, GeoMeanSteady of means without the unstable cells; null for no cell.
 	GeoMeanMedian *float64 `json:"geomean_median"`
 	GeoMeanMean   *float64 `json:"geomean_mean"`
 	GeoMeanSteady *float64 `json:"geomean_steady"`
-	// SmallestP is the least P of all cells, HolmLimit what it must be below to be
-	// significant: Alpha over the number of tests. Null where nothing was tested.
+	// SmallestP is the least P of all cells, HolmLimit the bound below which
+	// it is significant: Alpha over the number of tests. Null if nothing was tested.
 	SmallestP *float64 `json:"smallest_p"`
 	HolmLimit *float64 `json:"holm_limit"`
 }
 
-// ComparedFile is one file that took part.
+// ComparedFile is one file of a comparison.
 type ComparedFile struct {
 	Source  string    `json:"source"`
 	Format  string    `json:"format"`
@@ -63,7 +63,7 @@ type CellComparison struct {
 	Base   SideStats `json:"base"`
 	Head   SideStats `json:"head"`
 	// Ratio is the median of all quotients of head and base samples, or of the
-	// means where a side has no samples, with its confidence interval at 1 - alpha.
+	// means if a side has no samples, with its confidence interval at 1 - alpha.
 	Ratio      *float64 `json:"ratio"`
 	RatioLow   *float64 `json:"ratio_low"`
 	RatioHigh  *float64 `json:"ratio_high"`
@@ -86,20 +86,20 @@ type CellComparison struct {
 	// Regression is set where the head is slower, or its delivery is worse.
 	Regression bool `json:"regression"`
 
-	// GeneratorLimited says, by side, how the load generator was the limit: the
-	// target would have been as fast at least.
+	// GeneratorLimited says, by side, how the load generator was the limit: the target
+	// may be faster than measured.
 	GeneratorLimited []string `json:"generator_limited,omitempty"`
 
-	leastP  float64 // the smallest P that the samples could give; 0 where not known
+	leastP  float64 // the smallest P that so many samples can give; 0 if unknown
 	overlap bool    // the launches differ among themselves as much as the sides do
-	// baseBound and headBound are set where the load generator was the limit.
+	// baseBound and headBound are set if the load generator was the limit.
 	baseBound, headBound bool
 }
 
 // SideStats are the numbers of one side of a cell.
 type SideStats struct {
-	Value    string   `json:"value,omitempty"` // of the param compared across
-	N        int      `json:"n"`               // 0 where it is not known
+	Value    string   `json:"value,omitempty"` // of the parameter compared across
+	N        int      `json:"n"`               // 0 if unknown
 	Launches int      `json:"launches"`
 	MeanNS   *float64 `json:"mean_ns"`
 	StdDevNS *float64 `json:"stddev_ns"`
@@ -107,7 +107,7 @@ type SideStats struct {
 	Req      *float64 `json:"req_per_sec"`
 }
 
-// LatencyDelta is one percentile of one leg on both sides.
+// LatencyDelta is one percentile of one latency histogram on both sides.
 type LatencyDelta struct {
 	Leg      string  `json:"leg"`      // "end_to_end"
 	Quantile string  `json:"quantile"` // "p99"
@@ -116,19 +116,19 @@ type LatencyDelta struct {
 	Ratio    float64 `json:"ratio"`
 }
 
-// DeliveryChange is a count of the delivery account that got worse or better.
+// DeliveryChange is a count of the delivery account that changed.
 type DeliveryChange struct {
 	Name       string `json:"name"` // "lost"
 	Base       int64  `json:"base"`
-	BaseOf     int64  `json:"base_of"` // of so many
+	BaseOf     int64  `json:"base_of"` // the total that Base is a part of
 	Head       int64  `json:"head"`
 	HeadOf     int64  `json:"head_of"`
 	Regression bool   `json:"regression"`
 	Message    string `json:"message"`
 }
 
-// MissingCell is a cell that one side does not have, did not measure, or has no
-// delivery account of while the other side has one.
+// MissingCell is a cell that one side does not have or did not measure, or for which
+// only the other side has a delivery account.
 type MissingCell struct {
 	ID     string `json:"id"`
 	Side   string `json:"side"` // where it is missing: "base" or "head"
@@ -145,13 +145,13 @@ func (c *Comparison) Verdicts(v Verdict) int {
 	return c.count(func(x *CellComparison) bool { return x.Verdict == v })
 }
 
-// UnstableCells counts the cells whose numbers hang on few iterations.
+// UnstableCells counts the cells whose numbers depend on a few iterations.
 func (c *Comparison) UnstableCells() int {
 	return c.count(func(x *CellComparison) bool { return len(x.Unstable) > 0 })
 }
 
-// Complete reports whether every cell of either side had its whole counterpart,
-// and there was one at all: what is not complete is never a pass.
+// Complete reports whether every cell of either side has a complete counterpart, and
+// there is at least one. An incomplete comparison never passes.
 func (c *Comparison) Complete() bool { return len(c.Cells) > 0 && len(c.Missing) == 0 }
 
 // Sentence is the outcome in one line: "no significant change in any of 12 cells

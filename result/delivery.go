@@ -47,7 +47,7 @@ func (d *Delivery) Add(o Delivery) {
 }
 
 // Clean reports whether every scheduled message was sent and accepted, and
-// every expected delivery came once, in order, whole, in time.
+// every expected delivery arrived once, in order, intact and in time.
 func (d Delivery) Clean() bool {
 	return d.Check() == nil && d.Unsent == 0 && d.Nacked == 0 && d.Lost == 0 && d.Duplicated == 0 && d.Redelivered == 0 &&
 		d.Reordered == 0 && d.Corrupted == 0 && d.Foreign == 0 && d.Late == 0

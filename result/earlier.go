@@ -7,15 +7,15 @@ import (
 )
 
 // requestKinds tells the kinds of cases by the sentences that reports of earlier
-// versions have in Case.Request. Those that are missing are KindMessages.
+// versions have in Case.Request. All other sentences mean KindMessages.
 var requestKinds = map[string]Kind{
 	"one client connected, subscribed and disconnected": KindCycles,
 	"one connection made":                               KindConnections,
 	"one message received":                              KindReceived,
 }
 
-// completeEarlier sets the fields of cases that a report of an earlier version
-// has not: from the params, and for persistent sessions from the scenario.
+// completeEarlier sets the fields that cases of an earlier version do not have, from
+// their parameters and for persistent sessions from the scenario.
 func (r *Report) completeEarlier() {
 	var scenario struct {
 		Clients map[string]any `json:"clients"`

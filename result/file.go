@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// fileMode is that of a report: it holds no secrets and is meant to be shared.
+// fileMode is the mode of a report, which has no secrets and is meant to be shared.
 const fileMode = 0o644
 
 // FileError says which report file could not be read or written, and why.
@@ -41,14 +41,14 @@ func fileError(op, path string, err error) error {
 	return &FileError{Op: op, Path: path, Err: err}
 }
 
-// schemaError says that a file is no report of the format this build reads.
+// schemaError says that a file is not a report in the format that this build reads.
 type schemaError struct {
 	Got string // "" where the file names none
 }
 
 func (e *schemaError) Error() string {
 	if e.Got == "" {
-		return fmt.Sprintf("not a report: no schema in it, want %q", Schema)
+		return fmt.Sprintf("not a report: it has no schema, want %q", Schema)
 	}
 	return fmt.Sprintf("schema %q is not %q, which this build reads: use the mqttload that wrote it", e.Got, Schema)
 }
@@ -125,7 +125,7 @@ func Decode(r io.Reader) (*Report, error) {
 	return out, nil
 }
 
-// unpacked returns what r holds, gunzipped where it starts as gzip does.
+// unpacked returns the content of r, gunzipped if it starts as a gzip file does.
 func unpacked(r io.Reader) (io.Reader, error) {
 	br := bufio.NewReader(r)
 	if magic, err := br.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
@@ -152,7 +152,7 @@ func parseReport(b []byte) (*Report, error) {
 	if err := checkElements(b); err != nil {
 		return nil, err
 	}
-	// The schema comes first: a file of another kind deserves its name, not the
+	// Check the schema first: it says more about a file of another kind than the
 	// first field that does not fit.
 	var head struct {
 		Schema string `json:"schema"`
@@ -184,7 +184,7 @@ func unique(cases []Case) error {
 	seen := make(map[string]bool, len(cases))
 	for _, c := range cases {
 		if seen[c.ID] {
-			return fmt.Errorf("case %q comes twice", c.ID)
+			return fmt.Errorf("duplicate case %q", c.ID)
 		}
 		seen[c.ID] = true
 	}
@@ -235,8 +235,9 @@ func compress(b []byte) ([]byte, error) {
 }
 
 // ErrOpenFile says that a path stands for a file that a process has open, as
-// /dev/stdout does. Replacing it would take the device's name away from everybody.
-var ErrOpenFile = errors.New("stands for an open file of a process: write to - for standard output")
+// /dev/stdout does. Replacing it would remove the device for every
+// process.
+var ErrOpenFile = errors.New("is an open file of a process: use - for standard output")
 
 // WriteFile puts b at path as Write does; the error is that of the system
 // call. An existing file keeps its permissions, a new one gets 0644 less the
@@ -259,7 +260,7 @@ func WriteFile(path string, b []byte) error {
 		return err
 	}
 	if info != nil {
-		// The umask does not count for what was there before.
+		// The umask does not apply to a file that already exists.
 		err = tmp.Chmod(mode)
 	}
 	if err := errors.Join(err, fill(tmp, b)); err != nil {
@@ -292,7 +293,7 @@ func StandsForOpenFile(path string) bool {
 	return false
 }
 
-// createTemp makes a new file beside path; unlike os.CreateTemp's its mode is
+// createTemp makes a new file in the directory of path; unlike os.CreateTemp's its mode is
 // subject to the umask.
 func createTemp(path string, mode fs.FileMode) (*os.File, error) {
 	for try := 0; ; try++ {
@@ -328,8 +329,8 @@ func writeThrough(path string, b []byte) error {
 	return err
 }
 
-// syncDir makes a rename durable where the system can do that. Where it cannot,
-// the file is complete all the same, so there is nothing to report.
+// syncDir makes a rename durable if the system can do that. If it cannot, the file is still
+// complete, so there is nothing to report.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()

@@ -211,12 +211,12 @@ func TestWriteReplacesALink(t *testing.T) {
 func TestDecodeSchemas(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"schema":"mqttload.report/2","cases":3}`: `decode report: schema "mqttload.report/2" is not "mqttload.report/1", which this build reads: use the mqttload that wrote it`,
-		`{"a":1}`:                           `decode report: not a report: no schema in it, want "mqttload.report/1"`,
+		`{"a":1}`:                           `decode report: not a report: it has no schema, want "mqttload.report/1"`,
 		`[]`:                                `decode report: not a report: JSON of another tool: array`,
 		``:                                  `decode report: not a report: it is empty`,
 		`{"schema":"mqttload.report/1"} {}`: `decode report: not a report: more than one JSON value`,
 		`{"schema":"mqttload.report/1","cases":{}}`:                              `decode report: not a report: cases`,
-		`{"schema":"mqttload.report/1","cases":[{"id":"a=1"},{"id":"a=1"}]}`:     `decode report: case "a=1" comes twice`,
+		`{"schema":"mqttload.report/1","cases":[{"id":"a=1"},{"id":"a=1"}]}`:     `decode report: duplicate case "a=1"`,
 		`{"schema":"mqttload.report/1","cases":[{"summary":{"mean_ns":"NaN"}}]}`: `decode report: not a report: cases`,
 		"\x1f\x8b":     `decode report: not a report: the gzip file is truncated`,
 		"\x1f\x8b0000": `decode report: not a report: the gzip file is truncated`,

@@ -26,7 +26,7 @@ type Gate struct {
 	metric metric
 }
 
-// Selector is one condition on a case: the param Key has one of the Values.
+// Selector is one condition on a case: the parameter Key has one of the Values.
 type Selector struct {
 	Key    string
 	Values []string
@@ -57,8 +57,8 @@ func (g Gate) String() string {
 
 // ParseGate parses METRIC OP VALUE [@ PARAM=VALUE ...]. With failIf the expression
 // states what fails ("p99 > 5ms"), without it what must hold ("p99 < 5ms"). VALUE
-// has a unit of the metric's dimension: times need one, 0 apart. Several values of
-// a param are separated by commas.
+// has a unit of the metric's dimension, which times need unless they are 0. Commas
+// separate several values of a parameter.
 func ParseGate(text string, failIf bool) (Gate, error) {
 	g := Gate{Text: strings.TrimSpace(text), FailIf: failIf}
 	if err := g.parse(); err != nil {
@@ -98,7 +98,7 @@ func ReadGates(r io.Reader) ([]Gate, error) {
 		bad = append(bad, err)
 	}
 	if len(gates) == 0 && len(bad) == 0 {
-		bad = append(bad, errors.New("no gate in it"))
+		bad = append(bad, errors.New("it has no gate"))
 	}
 	return gates, errors.Join(bad...)
 }
@@ -127,11 +127,11 @@ func (g *Gate) parse() error {
 func (g *Gate) split(expr string) (name, value string, err error) {
 	at := strings.IndexAny(expr, "<>=!")
 	if at < 0 {
-		return "", "", errors.New("no operator in it: write METRIC OP VALUE, as in p99 < 5ms")
+		return "", "", errors.New("no operator: write METRIC OP VALUE, as in p99 < 5ms")
 	}
 	i := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(expr[at:], op) })
 	if i < 0 {
-		return "", "", fmt.Errorf("%q is no operator: use one of %s", strings.TrimSpace(expr[at:min(at+2, len(expr))]), strings.Join(operators, " "))
+		return "", "", fmt.Errorf("%q is not an operator: use one of %s", strings.TrimSpace(expr[at:min(at+2, len(expr))]), strings.Join(operators, " "))
 	}
 	g.Op = operators[i]
 	name, value = strings.TrimSpace(expr[:at]), strings.TrimSpace(expr[at+len(g.Op):])
@@ -139,7 +139,7 @@ func (g *Gate) split(expr string) (name, value string, err error) {
 	case name == "":
 		return "", "", errors.New("no metric before the operator")
 	case value == "":
-		return "", "", errors.New("no value behind the operator")
+		return "", "", errors.New("no value after the operator")
 	}
 	return name, value, nil
 }
@@ -148,7 +148,7 @@ func (g *Gate) split(expr string) (name, value string, err error) {
 func parseSelector(text string) ([]Selector, error) {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '/' })
 	if len(words) == 0 {
-		return nil, errors.New("nothing behind @: write @ PARAM=VALUE, or leave it out")
+		return nil, errors.New("nothing after @: write @ PARAM=VALUE, or leave it out")
 	}
 	var list []Selector
 	for _, w := range words {
@@ -181,7 +181,7 @@ func (s Selector) match(p Param) bool {
 }
 
 // Check returns an error if the selector of g matches none of the cases that will
-// run: a gate that looks at nothing must not pass.
+// run: a gate that selects nothing must not pass.
 func (g Gate) Check(cases [][]Param) error {
 	for _, s := range g.Selector {
 		if err := g.checkList(s, cases); err != nil {
@@ -193,16 +193,16 @@ func (g Gate) Check(cases [][]Param) error {
 	}
 	for _, s := range g.Selector {
 		if keys, values := axisOf(cases, s.Key); !keys[s.Key] {
-			return &gateError{g.Text, fmt.Sprintf("no case has a param %q%s", s.Key, hint(s.Key, sortedKeys(keys)))}
+			return &gateError{g.Text, fmt.Sprintf("no case has a parameter %q%s", s.Key, hint(s.Key, sortedKeys(keys)))}
 		} else if !s.matchesAny(values) {
 			return g.noCase(s.Key, s.Values[0], values)
 		}
 	}
-	return &gateError{g.Text, "no case matches all of its selector: name fewer params"}
+	return &gateError{g.Text, "no case matches the whole selector: name fewer parameters"}
 }
 
-// checkList refuses a value of a list that no case has, where others have: a
-// slip of the keyboard would leave cases unjudged.
+// checkList refuses a list in which cases have some values and not others: a typo would
+// leave cases unjudged.
 func (g Gate) checkList(s Selector, cases [][]Param) error {
 	_, values := axisOf(cases, s.Key)
 	if len(s.Values) == 1 || !s.matchesAny(values) || (Selector{s.Key, s.Values[:1]}).matchesAny(values) {
@@ -221,10 +221,10 @@ func (g Gate) noCase(key, value string, values map[string]bool) error {
 	if _, err := paramValue(key, value); errors.Is(err, text.ErrAmbiguous) {
 		return &gateError{g.Text, fmt.Sprintf("%s=%s: %v", key, value, err)}
 	}
-	return &gateError{g.Text, fmt.Sprintf("no case has %s=%s: there are %s", key, value, strings.Join(sortedKeys(values), ", "))}
+	return &gateError{g.Text, fmt.Sprintf("no case has %s=%s: the values are %s", key, value, strings.Join(sortedKeys(values), ", "))}
 }
 
-// axisOf are the keys of all params, and the values of those called key.
+// axisOf returns the keys of all parameters, and the values of the one called key.
 func axisOf(cases [][]Param, key string) (keys, values map[string]bool) {
 	keys, values = map[string]bool{}, map[string]bool{}
 	for _, params := range cases {
@@ -243,7 +243,7 @@ func (s Selector) matchesAny(values map[string]bool) bool {
 }
 
 // Evaluate applies g to the cases of r that it selects: one result each, or one
-// failure where it selects none. A value that does not exist fails the gate.
+// failure if it selects none. A value that does not exist fails the gate.
 func (g Gate) Evaluate(r *Report) []GateResult {
 	var results []GateResult
 	for i := range r.Cases {
@@ -252,7 +252,7 @@ func (g Gate) Evaluate(r *Report) []GateResult {
 		}
 	}
 	if len(results) == 0 {
-		results = append(results, GateResult{Rule: g.String(), Limit: g.Limit, Message: "no case was measured that it selects"})
+		results = append(results, GateResult{Rule: g.String(), Limit: g.Limit, Message: "no measured case matches its selector"})
 	}
 	return results
 }

@@ -17,8 +17,8 @@ var timeUnits = map[string]float64{"ns": 1, "μs": 1e3, "µs": 1e3, "us": 1e3, "
 // shownUnits are those that messages offer.
 var shownUnits = map[dimension]string{dimTime: "ns, us, ms or s", dimBytes: "B, KiB, MiB, kB or MB, or none", dimCount: "k or M, or none"}
 
-// factorOf returns what a unit behind a limit multiplies number by, "" being no
-// unit, and 0 where the unit is unknown. The error is about a unit with two meanings.
+// factorOf returns the factor of a unit, 0 if it is unknown; unit "" is none. The error
+// is about a unit with two meanings.
 func factorOf(dim dimension, number, unit string) (float64, error) {
 	switch dim {
 	case dimTime:
@@ -54,7 +54,7 @@ func parseLimit(s string, m metric) (limit float64, percent bool, err error) {
 	}
 	if unit == "%" {
 		if m.whole == "" {
-			return 0, false, fmt.Errorf("%s has no whole that %% could be of: give a number", m.path)
+			return 0, false, fmt.Errorf("%s cannot be a percentage: give a number", m.path)
 		}
 		return v, true, nil
 	}
@@ -81,15 +81,15 @@ func dimensionName(d dimension) string {
 	return string(d)
 }
 
-// sameValue compares values of a param: payload=8KiB is payload=8192, and
-// rate=8k is rate=8000, as where they are set.
+// sameValue reports whether two values of a parameter mean the same, as payload=8KiB
+// and payload=8192 do, or rate=8k and rate=8000.
 func sameValue(key, a, b string) bool {
 	x, errX := paramValue(key, a)
 	y, errY := paramValue(key, b)
 	return a == b || errX == nil && errY == nil && x == y
 }
 
-// paramValue reads the value of a param: a rate, or else a size in bytes.
+// paramValue reads the value of a parameter: a rate, or else a size in bytes.
 func paramValue(key, s string) (float64, error) {
 	if !strings.Contains(strings.ToLower(key), "rate") {
 		n, err := text.ParseSize(s)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// generatorOf says how the load generator was the limit of c, "" where it was
-// not. In a closed loop against the embedded broker both are one process, and
-// what that takes is what is measured.
+// generatorOf says how the load generator was the limit of c, "" if it was not. In a
+// closed loop against the embedded broker both are one process, whose cost is what the
+// case measures.
 func generatorOf(r *Report, c *Case) string {
 	if c.Bottleneck == nil || c.Bottleneck.Kind != "generator" || r.Target.Embedded && c.Offered == nil {
 		return ""
@@ -15,8 +15,8 @@ func generatorOf(r *Report, c *Case) string {
 	return c.Bottleneck.Detail
 }
 
-// bound notes on which sides the load generator was the limit.
-func (cell *CellComparison) bound(base, head string) {
+// noteGenerator records on which sides the load generator was the limit.
+func (cell *CellComparison) noteGenerator(base, head string) {
 	cell.baseBound, cell.headBound = base != "", head != ""
 	if cell.baseBound {
 		cell.GeneratorLimited = append(cell.GeneratorLimited, "base: "+base)
@@ -26,11 +26,11 @@ func (cell *CellComparison) bound(base, head string) {
 	}
 }
 
-// doubt takes back a verdict that may be the load generator's. What it limited
-// was as fast at least as measured: a slow head may have been faster, and so may
-// a slow base, but a head that is faster all the same is faster, and one that is
-// slower than what a base did all the same is slower.
-func (cell *CellComparison) doubt() {
+// discountGenerator makes a verdict inconclusive if it may be due to the load generator.
+// A target that the generator limited is at least as fast as measured: a slow head may
+// be faster, and so may a slow base. But a limited head that is still faster is faster,
+// and a head that is slower than a limited base is slower.
+func (cell *CellComparison) discountGenerator() {
 	switch cell.Verdict {
 	case Slower:
 		if !cell.headBound {
@@ -58,6 +58,6 @@ func (c *comparer) noticeGenerator() {
 	if base+head == 0 {
 		return
 	}
-	c.warn(CodeGeneratorLimited, fmt.Sprintf("the load generator was the limit, not the target, in %d cells of base and %d of head: there the target was as fast at least",
-		base, head), "measure with more cores or on a quieter machine, or from another one than the target's")
+	c.warn(CodeGeneratorLimited, fmt.Sprintf("the load generator was the limit, not the target, in %d cells of base and %d of head: there the target may be faster than measured",
+		base, head), "measure with more cores, on a quieter machine, or from another machine than the target's")
 }

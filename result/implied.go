@@ -11,9 +11,10 @@ import (
 // any table prints.
 const maxImpliedN = 1_000_000
 
-// impliedN is how many iterations a row rests on: Error over StdDev is t(0.9995,
-// n-1)/sqrt(n), which no two n share. Rounding leaves the range Low..High, in
-// which Best fits best; Low above High: no n fits. Zero where nothing follows.
+// impliedN is the number of iterations behind a row. It follows from Error over StdDev,
+// which is t(0.9995, n-1)/sqrt(n) and differs for every n. Rounding makes it a range
+// Low..High, in which Best fits best; if Low is above High, no n fits. The zero value
+// is unknown.
 type impliedN struct{ Best, Low, High int }
 
 func (n impliedN) known() bool { return n.Best != 0 }
@@ -21,7 +22,7 @@ func (n impliedN) known() bool { return n.Best != 0 }
 // holds reports whether n fits.
 func (n impliedN) holds(m int) bool { return n.known() && n.Low <= m && m <= n.High }
 
-// impliedN takes n from the Error and StdDev of c, as they were rounded.
+// impliedN derives n from the rounded Error and StdDev of c.
 func (c *Cell) impliedN() impliedN {
 	s := &c.Summary
 	if s.ErrorNS == nil || s.StdDevNS == nil || *s.ErrorNS <= 0 || *s.StdDevNS <= 0 {
@@ -88,7 +89,7 @@ func (in *Input) usualN() int {
 	return usual
 }
 
-// stall is what a mean would hide if all of its spread came from few iterations.
+// stall is what a mean would hide if all of its spread came from a few iterations.
 type stall struct {
 	Count  int     // stalled iterations
 	OpNS   float64 // time per operation of each

@@ -15,8 +15,8 @@ const (
 	FormatGoBench  = "Go benchmark text"
 )
 
-// Input is what one file says about a run, whatever its format: what is
-// compared and audited. What the format does not hold is the zero value.
+// Input is the content of one file of any format, as Compare and Audit read it. Fields
+// that the format does not have are zero.
 type Input struct {
 	Source  string // the file's name
 	Format  string
@@ -35,7 +35,7 @@ type Input struct {
 	// each row is made of.
 	StatedN int
 	// OperationsPerIteration turns times per operation of a table into times of
-	// an iteration; a caller who knows it may set it.
+	// an iteration; a caller that knows it may set it.
 	OperationsPerIteration int64
 	// Columns are the columns of a printed table, in their order.
 	Columns []PrintedColumn
@@ -46,28 +46,28 @@ type Input struct {
 
 // Cell is one case of an Input: samples, or only a summary of them.
 type Cell struct {
-	ID       string // as the file writes its params
+	ID       string // as the file writes its parameters
 	Params   []Param
 	Samples  []float64 // ns per operation of every actual iteration, in the order they ran
 	Launches []int     // launch of each sample, or nil
-	// Summary is what the file says where there are no samples, and what they
-	// give where there are. A table prints no N: it follows from Error and StdDev.
+	// Summary is computed from the samples, or taken from the file if it has none. A
+	// table prints no N: it follows from Error and StdDev.
 	Summary Summary
-	// Stated is the summary that stands beside samples, or nil.
+	// Stated is the summary that the file has in addition to samples, or nil.
 	Stated *Summary
 	// IterationNS is the mean time of an iteration, or nil.
 	IterationNS *float64
 	Latency     Latency
-	Delivery    *Delivery // nil where the file holds no account
+	Delivery    *Delivery // nil if the file has no account
 	Clients     *Clients
-	QoS         *byte    // of the messages, nil where it is not known
-	Broken      []Breach // what contract it broke: see [Case.Broken]
-	// Window and OperationsPerMessage are 0 where they are not known.
+	QoS         *byte    // of the messages, nil if unknown
+	Broken      []Breach // of the delivery contract: see [Case.Broken]
+	// Window and OperationsPerMessage are 0 if unknown.
 	Window               int
 	OperationsPerMessage int
-	// Generator says how the load generator was the limit, "" where it was not.
+	// Generator says how the load generator was the limit, "" if it was not.
 	Generator string
-	// Stalled says which iteration stood still: a warning of Analyze, or nil.
+	// Stalled is the warning of Analyze about a stalled iteration, or nil.
 	Stalled *Warning
 	// Printed holds the table's fields by column, rounded as they were printed.
 	Printed map[string]Printed
@@ -92,8 +92,8 @@ func InputOf(source string, r *Report) *Input {
 	return in
 }
 
-// cellOf takes the summary from the iterations alone: one that a report states
-// without a usable actual iteration is of nothing, so the cell is not measured.
+// cellOf computes the summary from the iterations only: a cell without a usable actual
+// iteration is not measured, whatever summary the report states.
 func cellOf(c *Case) Cell {
 	cell := Cell{
 		ID: c.ID, Params: c.Params, Latency: c.Latency,
@@ -121,8 +121,8 @@ func cellOf(c *Case) Cell {
 	return cell
 }
 
-// accountOf is the delivery account of c, nil where the report holds none: one
-// that counts nothing is of no case that was measured.
+// accountOf is the delivery account of c, nil if the report has none. An account of
+// zeros is none: every measured case counts something.
 func accountOf(c *Case) *Delivery {
 	if c.Delivery == (Delivery{CountsOnly: c.Delivery.CountsOnly}) {
 		return nil
@@ -130,7 +130,7 @@ func accountOf(c *Case) *Delivery {
 	return &c.Delivery
 }
 
-// paramNames are names of other tools for the params of this one.
+// paramNames are names of other tools for the parameters of this one.
 var paramNames = map[string]string{"qoslevel": "qos", "payloadsizebytes": "payload", "protocolversion": "protocol"}
 
 var qosNames = map[string]string{"atmostonce": "0", "atleastonce": "1", "exactlyonce": "2"}
@@ -156,8 +156,8 @@ func canonicalParam(p Param) Param {
 	return Param{Key: key, Value: value}
 }
 
-// joinKey is what equal cells of two files have in common: canonical params in
-// the order of their names, without the ignored ones.
+// joinKey is equal for matching cells of two files: the canonical parameters in the
+// order of their names, without the ignored ones.
 func joinKey(params []Param, ignore func(Param) bool) string {
 	var key []Param
 	for _, p := range params {

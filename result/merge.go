@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// machineKeys are the keys of UnlikeKeys in which machines may differ whose
-// reports are merged.
+// machineKeys are the UnlikeKeys in which the machines of merged reports may differ.
 var machineKeys = []string{"cpu", "cores", "os", "arch", "gomaxprocs"}
 
 // MergeError says why reports cannot be merged.
@@ -27,18 +26,20 @@ func mergeError(format string, args ...any) error {
 	return &MergeError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Merge makes one report of those of several machines, or of several runs, of the
-// same scenario: iterations follow each other under the ids of their runs, with
-// launches numbered on; histograms, accounts and errors add; every statistic is
-// computed anew, none is averaged; the gates of all are judged again: see mergedGates. Messages and bytes per second of runs that
-// were under way at the same time add too, those of others are over all time.
-// A run given twice, and runs that differ in more than their machine, such as in
-// scenario, target, TLS or window, are a *MergeError. A case that not all reports
-// have has a warning, and makes the merged run partial. One report alone is
-// returned as it is.
+// Merge makes one report from those of several machines, or of several runs, of the same
+// scenario. Iterations follow each other under the ids of their runs, with launches
+// renumbered. Histograms, accounts and errors are added. Every statistic is computed
+// again, none is averaged, and the gates of all reports are judged again: see
+// mergedGates. Messages and bytes per second are added if the runs overlapped in time,
+// else they are computed over the total time.
+//
+// The error is a *MergeError for a run given twice, and for runs that differ in more than
+// their machine, such as in scenario, target, TLS or window. A case that some report does
+// not have gets a warning and makes the merged run partial. A single report is returned
+// unchanged.
 func Merge(reports ...*Report) (*Report, error) {
 	if len(reports) == 0 {
-		return nil, mergeError("there is none")
+		return nil, mergeError("no report")
 	}
 	if len(reports) == 1 {
 		return reports[0], nil
@@ -69,7 +70,7 @@ func mergeable(reports []*Report) error {
 	for _, r := range reports {
 		switch {
 		case r.Run.ID == "":
-			return mergeError("a report has no run id: merge reports as they were written")
+			return mergeError("a report has no run id: merge unchanged reports")
 		case ids[r.Run.ID]:
 			return mergeError("run %s is given twice and would count twice", r.Run.ID)
 		}
@@ -89,7 +90,7 @@ func mergeable(reports []*Report) error {
 		return nil
 	}
 	err := &MergeError{Differences: all}
-	err.Reason = fmt.Sprintf("the runs are unlike (%s): merge runs of the same conditions", strings.Join(texts, "; "))
+	err.Reason = fmt.Sprintf("the runs differ (%s): merge runs made under the same conditions", strings.Join(texts, "; "))
 	return err
 }
 
@@ -179,7 +180,7 @@ func mergedEnvironment(reports []*Report) Environment {
 	return e
 }
 
-// sideBySide reports whether all runs were under way at one moment.
+// sideBySide reports whether all runs overlapped in time.
 func sideBySide(reports []*Report) bool {
 	var start, end time.Time
 	for i, r := range reports {
@@ -240,7 +241,7 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 	return out, nil
 }
 
-// firstOf is a case with what is not added: the place in the matrix.
+// firstOf is a case with the fields of c that are not added up.
 func firstOf(c *Case) Case {
 	return Case{
 		ID: c.ID, Params: c.Params, Kind: c.Kind, QoS: c.QoS, PersistentSessions: c.PersistentSessions, Request: c.Request,
@@ -304,12 +305,12 @@ func (out *Case) addErrors(errs []Error) {
 	}
 }
 
-// mergedWarnings says what out is made of, and whose part is missing.
+// mergedWarnings says which runs out was merged from, and which runs are missing.
 func (out *Case) mergedWarnings(reports []*Report, parts []string) []Warning {
 	w := Warning{
 		Code:    CodeMerged,
 		Message: fmt.Sprintf("merged from %d runs: %s", len(parts), strings.Join(parts, ", ")),
-		Hint:    "the rows of the single reports tell the machines apart",
+		Hint:    "the single reports have a row for each machine",
 	}
 	var without []string
 	for _, r := range reports {
@@ -318,7 +319,7 @@ func (out *Case) mergedWarnings(reports []*Report, parts []string) []Warning {
 		}
 	}
 	if len(without) > 0 {
-		w.Code, w.Hint = CodeMergedPart, "do not read it beside cases of all runs: run it there too"
+		w.Code, w.Hint = CodeMergedPart, "do not compare it with cases of all runs: run it there too"
 		w.Message = fmt.Sprintf("merged from %d of %d runs, %s has no such case: %s",
 			len(parts), len(reports), strings.Join(without, " and "), strings.Join(parts, ", "))
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// mergedGates judges the cases of out by every rule of the reports. A failure of
-// a report does not get lost: where the rule holds for the merged case, the case
-// has a warning; where it cannot be judged again, the failure itself stays.
+// mergedGates judges the cases of out by every rule of the reports. No failure of a
+// report gets lost: if the rule holds for the merged case, the case gets a warning; if
+// it cannot be judged again, the failure stays.
 func mergedGates(out *Report, reports []*Report) []GateResult {
 	rules := gateRules(reports)
 	judged := evaluateAll(rules, out)

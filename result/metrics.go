@@ -21,12 +21,13 @@ const (
 type metric struct {
 	path string
 	dim  dimension
-	of   func(*Case) *float64 // nil where it does not exist
-	// whole is what a limit in percent is of, or nil: "lost < 0.1 %".
+	of   func(*Case) *float64 // nil if it does not exist
+	// whole is the metric that percentages of this one refer to, as in
+	// "lost < 0.1 %"; "" for none.
 	whole string
 }
 
-// shortNames are what people type for the metrics they mostly gate on.
+// shortNames are short names of the metrics that gates mostly use.
 var shortNames = map[string]string{
 	"p50": "latency.end_to_end.p50_ns", "p90": "latency.end_to_end.p90_ns", "p99": "latency.end_to_end.p99_ns",
 	"p999": "latency.end_to_end.p999_ns", "p99.9": "latency.end_to_end.p999_ns",
@@ -39,7 +40,7 @@ var shortNames = map[string]string{
 	"corrupted": "delivery.corrupted", "foreign": "delivery.foreign", "late": "delivery.late", "reconnects": "clients.reconnects",
 }
 
-// wholes are what percentages of a metric are of.
+// wholes are the metrics that percentages of a metric refer to.
 var wholes = map[string]string{
 	"delivery.sent": "delivery.scheduled", "delivery.unsent": "delivery.scheduled",
 	"delivery.acked": "delivery.sent", "delivery.nacked": "delivery.sent",

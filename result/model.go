@@ -1,7 +1,3 @@
-// Package result is the model of what a run measured, its file format, and the
-// statistics over it. It imports nothing else of this module: it renders
-// nothing, opens no connection, and a report can be read, compared and merged
-// without linking the engine.
 package result
 
 import "time"
@@ -66,8 +62,8 @@ type Target struct {
 	Embedded bool     `json:"embedded"`
 	TLS      *TLS     `json:"tls"`
 	Connack  *Connack `json:"connack"`
-	// ReferredBy are the brokers whose Server References led the first client to
-	// URL, the one it was given first; absent where it went there by itself.
+	// ReferredBy are the brokers whose Server References led the first client to URL,
+	// the configured one first; absent if it was not referred.
 	ReferredBy []string `json:"referred_by,omitempty"`
 }
 
@@ -80,7 +76,7 @@ type TLS struct {
 	Insecure bool   `json:"insecure"` // the server certificate was not verified
 }
 
-// Connack is what the broker's CONNACK allows; null where it said nothing.
+// Connack is what the broker's CONNACK allows; null where the broker did not say.
 type Connack struct {
 	SessionPresent    bool    `json:"session_present"`
 	ReceiveMaximum    *uint16 `json:"receive_maximum"`
@@ -90,7 +86,7 @@ type Connack struct {
 	TopicAliasMaximum *uint16 `json:"topic_alias_maximum"`
 	RetainAvailable   *bool   `json:"retain_available"`
 	AssignedClientID  *string `json:"assigned_client_id"`
-	// ResponseInformation is there where it was asked for and given.
+	// ResponseInformation is set if it was requested and the broker sent it.
 	ResponseInformation *string `json:"response_information,omitempty"`
 }
 
@@ -106,8 +102,7 @@ type Case struct {
 	ID     string  `json:"id"` // "qos=1/payload=8192/protocol=5/transport=tls"
 	Params []Param `json:"params"`
 	Kind   Kind    `json:"kind"`
-	// QoS is the one that messages are published and subscribed at, nil where
-	// there are none.
+	// QoS is that of the messages and subscriptions, nil if there are none.
 	QoS *byte `json:"qos"`
 	// PersistentSessions says that clients asked the broker to keep their
 	// sessions while they are disconnected.
@@ -123,29 +118,28 @@ type Case struct {
 	Bottleneck *Bottleneck `json:"bottleneck"`
 	// Offered is set for open loops: what the schedule asked for, and what was sent.
 	Offered *Offered `json:"offered,omitempty"`
-	// Losses is set where deliveries were lost.
+	// Losses is set if deliveries were lost.
 	Losses   *Losses `json:"losses,omitempty"`
 	CPU      CPU     `json:"cpu"`
 	IO       IO      `json:"io"`
 	Timeline []Tick  `json:"timeline"`
 	// Window is the in-flight window per publisher that was in force:
-	// min(asked, Receive Maximum); WindowAsked is what the scenario asked for,
-	// 0 where it was not recorded. OperationsPerMessage is 1, or 2 where a
-	// publish and a receive count apart.
+	// min(asked, Receive Maximum); WindowAsked is what the scenario asked for, 0 if it
+	// was not recorded. OperationsPerMessage is 1, or 2 if a publish and a receive
+	// count separately.
 	Window               int `json:"window"`
 	WindowAsked          int `json:"window_asked"`
 	OperationsPerMessage int `json:"operations_per_message"`
-	// Aliases is set where publishers were to give their topics aliases.
+	// Aliases is set if publishers asked for topic aliases.
 	Aliases *Aliases `json:"topic_aliases,omitempty"`
-	// Request says what a request is, where it is not a message that is published
-	// and delivered.
+	// Request says what a request is, if it is not a message published and delivered.
 	Request string `json:"request,omitempty"`
-	// Ceiling is set where a calibration of the machine was at hand.
+	// Ceiling is set if a calibration of the machine was available.
 	Ceiling *Ceiling `json:"ceiling,omitempty"`
 }
 
-// Aliases is to how many of its topics a publisher was to give an alias, and how
-// many of those the broker allows: min(asked, Topic Alias Maximum).
+// Aliases is how many topic aliases each publisher asked for, and how many of them the
+// broker allows: min(asked, Topic Alias Maximum).
 type Aliases struct {
 	Asked   int `json:"asked"`
 	Granted int `json:"granted"`
@@ -169,13 +163,13 @@ type Iteration struct {
 	Sent       int64  `json:"sent"`
 	Acked      int64  `json:"acked"`
 	Received   int64  `json:"received"`
-	// Requests counts messages that reached everybody who must get them, or,
-	// where nobody must, that were acknowledged (QoS 0: written). It is 0 in
-	// reports of versions that had one subscriber per publisher: then it is Received.
+	// Requests counts messages that reached all their receivers or, if they have none,
+	// were acknowledged (QoS 0: written). It is 0 in reports of versions that had one
+	// subscriber per publisher: use Received there.
 	Requests int64 `json:"requests"`
 	Bytes    int64 `json:"bytes"` // payload bytes received
-	// Lost counts deliveries of this iteration that had not come when it was
-	// given up; an iteration that timed out has Stalled set.
+	// Lost counts deliveries of this iteration that had not arrived when it ended.
+	// Stalled is set if it was given up without progress.
 	Lost    int64 `json:"lost"`
 	Stalled bool  `json:"stalled"`
 	// Run is the id of the run that the iteration comes from, in merged reports.
@@ -195,12 +189,13 @@ type Summary struct {
 	ReqPerSec      *float64 `json:"req_per_sec"` // 1e9 / MeanNS
 	MessagesPerSec *float64 `json:"messages_per_sec"`
 	BytesPerSec    *float64 `json:"bytes_per_sec"`
-	// DeliveriesPerSec counts a message once for every receiver, where
-	// MessagesPerSec counts it once; nil in reports of earlier versions.
+	// DeliveriesPerSec counts a message once for every receiver, MessagesPerSec only
+	// once; nil in reports of earlier versions.
 	DeliveriesPerSec *float64 `json:"deliveries_per_sec"`
 }
 
-// Latency holds one histogram summary per leg; null where nothing was recorded.
+// Latency holds a histogram for each part of a message's or connection's way; null if
+// nothing was recorded.
 type Latency struct {
 	EndToEnd     *Histogram `json:"end_to_end"`
 	Service      *Histogram `json:"service"`
@@ -212,19 +207,19 @@ type Latency struct {
 	Connack      *Histogram `json:"connack"`
 	Subscribe    *Histogram `json:"subscribe"`
 	DNS          *Histogram `json:"dns"` // of a name that was resolved, before connect
-	// TLSResumed are the handshakes that took up an earlier session; TLSHandshake
-	// has the others. Nil in reports of earlier versions.
+	// TLSResumed are the handshakes that resumed an earlier session; TLSHandshake has
+	// the others. Nil in reports of earlier versions.
 	TLSResumed *Histogram `json:"tls_resumed"`
-	// Reconnect is how long connections were away that came back: from the loss
-	// to the CONNACK.
+	// Reconnect is the time from the loss of a connection to the CONNACK of the one
+	// that replaced it.
 	Reconnect *Histogram `json:"reconnect"`
-	// Reauth are authentications on living connections, from AUTH to the one with
-	// success. Nil in reports of earlier versions.
+	// Reauth are authentications on open connections, from the first AUTH to the one
+	// that reports success. Nil in reports of earlier versions.
 	Reauth *Histogram `json:"reauth"`
 }
 
-// Histogram summarises a latency histogram and carries it whole: HDR is the
-// V2-compressed HdrHistogram, base64.
+// Histogram is the summary of a latency histogram, and the whole of it: HDR is the
+// V2-compressed HdrHistogram in base64.
 type Histogram struct {
 	Count   int64   `json:"count"`
 	MinNS   int64   `json:"min_ns"`
@@ -243,29 +238,29 @@ type Histogram struct {
 
 // Delivery is the exact account of every message of the actual iterations:
 // Scheduled = Sent + Unsent; Expected = Delivered + Lost;
-// Received = Delivered + Duplicated. The others stand beside them.
+// Received = Delivered + Duplicated. The other counts are in none of these sums.
 type Delivery struct {
 	Scheduled  int64 `json:"scheduled"`
 	Sent       int64 `json:"sent"`
 	Unsent     int64 `json:"unsent"`
 	Acked      int64 `json:"acked"`
-	Nacked     int64 `json:"nacked"`
+	Nacked     int64 `json:"nacked"` // rejected by the broker
 	Expected   int64 `json:"expected"`
 	Received   int64 `json:"received"`
 	Delivered  int64 `json:"delivered"`
 	Lost       int64 `json:"lost"`
 	Duplicated int64 `json:"duplicated"`
-	// Redelivered counts those of Duplicated whose DUP flag said so.
+	// Redelivered counts those of Duplicated that had their DUP flag set.
 	Redelivered int64 `json:"redelivered"`
 	Reordered   int64 `json:"reordered"`
-	// Resent counts PUBLISH and PUBREL that went again after a reconnect, the
-	// messages with their DUP flag. They are sent once all the same.
+	// Resent counts PUBLISH packets, with their DUP flag set, and PUBREL packets that
+	// were sent again after a reconnect. Sent counts them once.
 	Resent    int64 `json:"resent"`
-	Corrupted int64 `json:"corrupted"` // delivered all the same: stamp readable, content not
-	Foreign   int64 `json:"foreign"`
-	Late      int64 `json:"late"` // came after it had been counted lost
-	// CountsOnly is set where payloads are too short to carry a stamp: then
-	// order, duplicates and content could not be seen, only numbers.
+	Corrupted int64 `json:"corrupted"` // counted as delivered: the stamp is readable, the content wrong
+	Foreign   int64 `json:"foreign"`   // unexpected: not sent by this run
+	Late      int64 `json:"late"`      // arrived after being counted as lost
+	// CountsOnly is set if payloads are too short for a stamp: then messages are only
+	// counted, and order, duplicates and content are not checked.
 	CountsOnly bool `json:"counts_only"`
 }
 

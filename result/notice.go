@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// notice adds what a reader should know of the files, and what is no reason to refuse.
+// notice adds warnings about the files that are not a reason to refuse them.
 func (c *comparer) notice(base, head []*Input) {
 	for _, b := range base {
 		for _, h := range head {
 			c.noticeSame(b, h)
 			if !b.Started.IsZero() && h.Started.Before(b.Started) && !h.Started.IsZero() {
 				c.warn(CodeSwapped, fmt.Sprintf("the head %s is older than the base %s", h.Source, b.Source),
-					"give the older run first, or faster and slower are exchanged")
+					"give the older run first, otherwise faster and slower are swapped")
 			}
 		}
 	}
@@ -22,15 +22,15 @@ func (c *comparer) notice(base, head []*Input) {
 	var unknown []string
 	for _, in := range files {
 		if in.Status != "" && in.Status != StatusComplete {
-			c.warn(CodePartialRun, fmt.Sprintf("%s is of a run that is %s", in.Source, in.Status), "run it again to its end")
+			c.warn(CodePartialRun, fmt.Sprintf("the run of %s is %s", in.Source, in.Status), "run it again to the end")
 		}
 		if in.Environment.CPU == "" {
 			unknown = append(unknown, in.Source)
 		}
 	}
 	if len(unknown) > 0 && c.acrossKey == "" {
-		c.warn(CodeUnknownHost, "no machine is named in "+strings.Join(unknown, ", ")+": whether the conditions were the same is not known",
-			"compare reports in JSON, which hold them")
+		c.warn(CodeUnknownHost, "no machine is named in "+strings.Join(unknown, ", ")+": it is unknown whether the conditions were the same",
+			"compare JSON reports, which name the machine")
 	}
 	c.noticeMinor(files)
 }
@@ -49,9 +49,9 @@ func sameFile(a, b *Input) bool {
 	return a.RunID != "" && a.RunID == b.RunID || a.Digest != "" && a.Digest == b.Digest
 }
 
-// noticeOneLaunch warns where a significant difference rests on one launch a
-// side: iterations of one launch share its luck, so what changes from run to
-// run by itself cannot be told from what was changed.
+// noticeOneLaunch warns of significant differences that are based on one launch per side.
+// The iterations of a launch share its luck, so variation from run to run cannot be told
+// from the effect of a change.
 func (c *comparer) noticeOneLaunch() {
 	n := 0
 	for _, cell := range c.out.Cells {
@@ -60,12 +60,12 @@ func (c *comparer) noticeOneLaunch() {
 		}
 	}
 	if n > 0 && c.acrossKey == "" {
-		c.warn(CodeOneLaunch, fmt.Sprintf("%d significant cells rest on one launch a side: how much such runs differ by themselves is not known", n),
-			"measure with --launches 5 or more, or pool several files a side, taken in turns")
+		c.warn(CodeOneLaunch, fmt.Sprintf("%d significant cells are based on one launch per side: the variation from launch to launch is unknown", n),
+			"measure with --launches 5 or more, or pool several files per side, measured in turns")
 	}
 }
 
-// noticeMinor tells of versions that may matter and mostly do not.
+// noticeMinor warns of versions that may matter and mostly do not.
 func (c *comparer) noticeMinor(files []*Input) {
 	for _, k := range []struct {
 		name string
@@ -81,12 +81,12 @@ func (c *comparer) noticeMinor(files []*Input) {
 			}
 		}
 		if len(seen) > 1 {
-			c.warn(CodeUnlike, fmt.Sprintf("the %s differs: %s", k.name, strings.Join(seen, ", ")), "a change may come from it")
+			c.warn(CodeUnlike, fmt.Sprintf("the %s differs: %s", k.name, strings.Join(seen, ", ")), "it may be the cause of a change")
 		}
 	}
 }
 
-// latencyDeltas compares the percentiles of every leg that both sides have.
+// latencyDeltas compares the percentiles of every histogram that both sides have.
 func latencyDeltas(b, h *side) ([]LatencyDelta, error) {
 	base, err := mergedLegs(b.latency)
 	if err != nil {
@@ -135,11 +135,11 @@ func mergedLegs(parts []Latency) ([]NamedHistogram, error) {
 	return legs, nil
 }
 
-// moreThanBefore is the factor by which a share must grow to be worse where it
-// was there before: a lossy link never loses the same share twice.
+// moreThanBefore is the factor by which a share that was not 0 must grow to be worse:
+// a lossy link never loses the same share twice.
 const moreThanBefore = 2
 
-// deliveryChanges tells what became worse or better in the account of delivery.
+// deliveryChanges lists the counts of the delivery account that changed.
 func deliveryChanges(b, h *side) []DeliveryChange {
 	changes := []DeliveryChange{}
 	if b.delivery == nil || h.delivery == nil {

@@ -10,13 +10,13 @@ const keptShare = 0.98
 // both over the measured time, in messages per second published.
 type Offered struct {
 	MessagesPerSec float64 `json:"messages_per_sec"`
-	// Achieved is what of it was sent before the measured time was over, by when
-	// it was due; nil where nothing was measured.
+	// Achieved counts what was due in the measured time and was sent before its end;
+	// nil if nothing was measured.
 	Achieved *float64 `json:"achieved_per_sec"`
 }
 
 // RateKept reports whether an open loop sent what its schedule asked for: at
-// least 98 % of the offered rate, and nothing left over. A closed loop has no
+// least 98 % of the offered rate, and nothing unsent. A closed loop has no
 // rate to keep.
 func (c *Case) RateKept() bool {
 	o := c.Offered
@@ -26,8 +26,8 @@ func (c *Case) RateKept() bool {
 	return c.Delivery.Unsent == 0 && o.Achieved != nil && *o.Achieved >= keptShare*o.MessagesPerSec
 }
 
-// mergedOffered adds the rates of runs that ran side by side, and takes the
-// mean of those that ran one after the other; nil where one has none.
+// mergedOffered adds the rates of runs that ran side by side, and takes the mean of
+// those that ran one after the other; nil if one has none.
 func mergedOffered(parts []*Offered, side bool) *Offered {
 	var sum Offered
 	achieved, share := 0.0, 1.0
@@ -58,14 +58,14 @@ func addedLosses(a, b *Losses) *Losses {
 	}
 }
 
-// Losses says more of the deliveries that were lost. Numbers are those of
+// Losses has details of the deliveries that were lost. Numbers are those of
 // messages within a flow, that is, of one publisher to one topic, from 0 over
 // the whole launch.
 type Losses struct {
 	First int64 `json:"first"` // lowest number that some receiver did not get
 	Last  int64 `json:"last"`  // highest
-	// Acked counts lost deliveries of messages that the broker had acknowledged,
-	// at least; Unacked those of messages that it had not, at most. At QoS 0
+	// Acked is the least number of lost deliveries whose messages the broker had
+	// acknowledged, Unacked the greatest number of those it had not. At QoS 0
 	// both are 0.
 	Acked   int64 `json:"acked"`
 	Unacked int64 `json:"unacked"`
@@ -82,7 +82,7 @@ type StreamAccount struct {
 	Subscriber                                                           string // client id, of a shared group its first member's
 	Sent                                                                 int64
 	Delivered, Lost, Duplicated, Redelivered, Reordered, Corrupted, Late int64
-	// FirstLost and LastLost are numbers within the flow; -1 where none was lost.
+	// FirstLost and LastLost are numbers within the flow; -1 if none was lost.
 	FirstLost, LastLost int64
 	// Timed counts the deliveries whose latency was recorded, end to end, and
 	// MeanNS is its mean over them, in ns; 0 where there are none.

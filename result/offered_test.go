@@ -68,7 +68,7 @@ func TestAuditRequests(t *testing.T) {
 	}
 	r.Cases[0].Iterations[0].Operations = 50
 	r.Cases[0].Summary = Summarize(r.Cases[0].Iterations, 1)
-	if f := fails(); len(f) != 1 || !strings.Contains(f[0], "count other operations than they completed requests") {
+	if f := fails(); len(f) != 1 || !strings.Contains(f[0], "50 operations, but 10 requests of 1 each") {
 		t.Errorf("%q", f)
 	}
 	if d := c.Summary.DeliveriesPerSec; d == nil || *d != 50 || *c.Summary.MessagesPerSec != 10 {

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// ReadAny reads the file path, plain or gzipped, in any of these formats. The error is
+// ReadAny reads the file path, plain or gzipped, in any of the formats FormatReport to
+// FormatGoBench. The error is
 // a *FileError, which wraps ErrNoCells if the file has no measured case. Memory is
 // bounded by maxFileSize and maxElements.
 func ReadAny(path string) (*Input, error) {
@@ -50,7 +51,7 @@ func parseAs(b []byte) (*Input, error) {
 	case text[0] == '[':
 		return nil, notReport("JSON of another tool: a list where a report is an object")
 	case bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text):
-		return nil, notReport("it is no text")
+		return nil, notReport("it is not text")
 	}
 	if err := checkFields(b); err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func parseJSON(b []byte) (*Input, error) {
 		}
 		return parseBDN(b)
 	}
-	return nil, notReport("JSON of another tool: no schema %q and no Benchmarks of BenchmarkDotNet in it", Schema)
+	return nil, notReport("JSON of another tool: it has neither the schema %q nor Benchmarks of BenchmarkDotNet", Schema)
 }
 
 // check refuses an input that could only be taken for a clean result by mistake.
@@ -98,7 +99,7 @@ func (in *Input) check() error {
 	for i := range in.Cells {
 		c := &in.Cells[i]
 		if key := joinKey(c.Params, noParam); seen[key] {
-			return notReport("case %q comes twice", c.ID)
+			return notReport("duplicate case %q", c.ID)
 		} else {
 			seen[key] = true
 		}
@@ -113,7 +114,7 @@ func (in *Input) check() error {
 	case len(in.Cells) == 0:
 		return fmt.Errorf("%w: run it again", ErrNoCells)
 	case measured == 0:
-		return fmt.Errorf("%w that was measured: %d cases hold no iteration", ErrNoCells, len(in.Cells))
+		return fmt.Errorf("%w: none of %d cases has an iteration", ErrNoCells, len(in.Cells))
 	}
 	return nil
 }

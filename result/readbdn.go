@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// bdnFile is the full JSON export of BenchmarkDotNet, as far as it is read.
+// bdnFile is the part of BenchmarkDotNet's full JSON export that is read.
 type bdnFile struct {
 	Title               string
 	HostEnvironmentInfo struct {
@@ -111,8 +111,8 @@ func (b *bdnBenchmark) cell() (Cell, error) {
 	return c, nil
 }
 
-// measurements takes the samples from the stage Result, where overhead and
-// removed outliers are gone as in the statistics, or from Actual without it.
+// measurements reads the samples of the stage Result, which excludes overhead and removed
+// outliers as the statistics do, or of the stage Actual if there is none.
 func (b *bdnBenchmark) measurements(c *Cell) {
 	for _, stage := range []string{"Result", "Actual"} {
 		total := 0.0
@@ -131,7 +131,7 @@ func (b *bdnBenchmark) measurements(c *Cell) {
 	}
 }
 
-// checkSummary refuses numbers that no measurement gives.
+// checkSummary refuses numbers that a measurement cannot give.
 func checkSummary(s Summary) error {
 	for _, v := range []struct {
 		name     string

@@ -9,8 +9,8 @@ import (
 	"github.com/mqttload/mqttload/result/stats"
 )
 
-// benchNamespace is the name under which this program writes its own cases; it
-// is no param of theirs.
+// benchNamespace is the name under which this program writes its own cases. It is not
+// one of their parameters.
 const benchNamespace = "Mqttload"
 
 // parseGoBench reads the Go benchmark format: "BenchmarkName/key=value-8 100
@@ -69,7 +69,8 @@ func (in *Input) configure(key, value string) {
 }
 
 // benchLine splits one line of results and returns its iterations and time per
-// operation; no name where it is another line, or one without a time.
+// operation; name is "" for other lines,
+// and for those without a time.
 func benchLine(line string) (name string, n, ns float64, err error) {
 	fields := strings.Fields(line)
 	if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
@@ -89,7 +90,7 @@ func benchLine(line string) (name string, n, ns float64, err error) {
 			continue
 		}
 		if err != nil || !plausible(v) || !plausible(n) {
-			return "", 0, 0, notReport("%s: %s %s over %s iterations is no measurement", fields[0], fields[i], fields[i+1], fields[1])
+			return "", 0, 0, notReport("%s: %s %s over %s iterations is not a measurement", fields[0], fields[i], fields[i+1], fields[1])
 		}
 		return strings.TrimPrefix(fields[0], "Benchmark"), n, v, nil
 	}
@@ -98,12 +99,12 @@ func benchLine(line string) (name string, n, ns float64, err error) {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// plausible reports whether v can be a time in ns that somebody measured; beyond,
-// sums of squares would leave the range of numbers.
+// plausible reports whether v can be a measured time in ns. Sums of squares of larger
+// values would leave the range of numbers.
 func plausible(v float64) bool { return v >= 1e-9 && v <= 1e18 }
 
-// benchParams splits "Publish/qos=1/payload=8192-8" into params and GOMAXPROCS,
-// which go test leaves out where it is 1; 0 where none is named.
+// benchParams splits "Publish/qos=1/payload=8192-8" into parameters and
+// GOMAXPROCS, which go test leaves out if it is 1; 0 if none is named.
 func benchParams(name string) ([]Param, int) {
 	procs := 0
 	if i := strings.LastIndexByte(name, '-'); i > 0 {
@@ -126,7 +127,7 @@ func benchParams(name string) ([]Param, int) {
 	return params, procs
 }
 
-// unescaped is s without the escapes of CaseID; text that is none stays as it is.
+// unescaped is s without the escapes of CaseID, or s itself if it has invalid ones.
 func unescaped(s string) string {
 	if u, err := unescapeID(s); err == nil {
 		return u
@@ -150,7 +151,7 @@ func summaryOf(samples []float64) Summary {
 	return s
 }
 
-// markStall looks for an iteration that stood still among bare samples.
+// markStall looks for a stalled iteration among bare samples.
 func (c *Cell) markStall() {
 	if c.IterationNS == nil || len(c.Samples) == 0 {
 		return

@@ -17,9 +17,9 @@ import (
 // more than maxElements.
 var errTooLarge = errors.New("too large to be a report")
 
-// ErrNoCells says that a file was read and holds not one measured case: that is
-// never the same as "nothing changed".
-var ErrNoCells = errors.New("no case in it")
+// ErrNoCells says that a file was read and has no measured case, which never means that
+// nothing changed.
+var ErrNoCells = errors.New("it has no measured case")
 
 // formatError says why a file is not a report in any format that is read here.
 type formatError struct {
@@ -34,7 +34,7 @@ func notReport(format string, args ...any) error {
 	return &formatError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// jsonFault says in a reader's words what is wrong with JSON.
+// jsonFault says what is wrong with JSON, without the terms of package json.
 func jsonFault(b []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -65,9 +65,9 @@ func isNotANumber(b []byte, offset int64) bool {
 	return bytes.Contains(around, []byte("NaN")) || bytes.Contains(around, []byte("Inf"))
 }
 
-// readFile returns what path holds, gunzipped where it starts as gzip does, at
-// most limit bytes. The size is known before anything is kept: a file that
-// unpacks to more is refused without taking its memory.
+// readFile returns the content of path, gunzipped if it starts as a gzip file does, at
+// most limit bytes. It finds out the size first, so that a file which unpacks to more is
+// refused before it takes memory.
 func readFile(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -99,12 +99,12 @@ func readFile(path string, limit int64) ([]byte, error) {
 	b := make([]byte, size)
 	n, err := io.ReadFull(plain, b)
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = nil // it shrank meanwhile: what is there decides
+		err = nil // the file has shrunk: use what is left
 	}
 	return b[:n], err
 }
 
-// unpackedSize counts what f unpacks to and keeps nothing of it.
+// unpackedSize counts the bytes that f unpacks to, and keeps none.
 func unpackedSize(f *os.File, limit int64) (int64, error) {
 	plain, err := unpacked(f)
 	if err != nil {
@@ -120,7 +120,7 @@ func unpackedSize(f *os.File, limit int64) (int64, error) {
 	return n, nil
 }
 
-// readPipe reads what has no size in advance: a pipe or a device.
+// readPipe reads a pipe or a device, whose size is not known in advance.
 func readPipe(f *os.File, limit int64) ([]byte, error) {
 	plain, err := unpacked(bufio.NewReader(f))
 	if err != nil {
@@ -145,7 +145,7 @@ func tooLarge(limit int64) error {
 	return fmt.Errorf("%w: larger than %s bytes", errTooLarge, FormatInt(limit))
 }
 
-// gzipFault turns what gzip says into a *formatError; other errors stay.
+// gzipFault turns errors of gzip into a *formatError and returns others unchanged.
 func gzipFault(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -156,8 +156,7 @@ func gzipFault(err error) error {
 	return err
 }
 
-// plainText returns b as UTF-8 without a byte order mark: a shell of Windows
-// redirects to UTF-16.
+// plainText returns b as UTF-8 without a byte order mark: shells of Windows redirect to UTF-16.
 func plainText(b []byte) []byte {
 	little, big := bytes.HasPrefix(b, []byte{0xff, 0xfe}), bytes.HasPrefix(b, []byte{0xfe, 0xff})
 	if !little && !big {

@@ -14,11 +14,11 @@ var (
 	countParam = regexp.MustCompile(`^(Launch|Iteration|Warmup|Invocation)Count$`)
 )
 
-// bdnMonitoringIterations is how many iterations BenchmarkDotNet runs where
-// RunStrategy=Monitoring and nothing else is said (EngineGeneralStage).
+// bdnMonitoringIterations is how many iterations BenchmarkDotNet runs by default with
+// RunStrategy=Monitoring (EngineGeneralStage).
 const bdnMonitoringIterations = 10
 
-// header takes from a line before a table what it says about the run.
+// header reads what a line before a table says about the run.
 func (in *Input) header(line string) {
 	if len(in.Cells) > 0 {
 		return
@@ -42,13 +42,13 @@ func (in *Input) header(line string) {
 	}
 }
 
-// settle applies what the header said to all cells.
-func (in *Input) settle() {
+// applyHeader applies what the header said to all cells.
+func (in *Input) applyHeader() {
 	said := map[string]string{}
 	for _, p := range in.common {
 		said[p.Key] = p.Value
-		// This program moves params that are equal in every row there;
-		// BenchmarkDotNet leaves params in the table.
+		// This program prints parameters that are equal in every row there;
+		// BenchmarkDotNet leaves them in the table.
 		if in.ToolName == "mqttload" && !countParam.MatchString(p.Key) {
 			for i := range in.Cells {
 				c := &in.Cells[i]

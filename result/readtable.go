@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Printed is one number of a table as it stands there.
+// Printed is one number of a table as it was printed.
 type Printed struct {
 	Text     string
 	Value    float64 // ns where the field has a unit of time
@@ -28,8 +28,8 @@ type table struct {
 	rows    [][]string
 }
 
-// parseTables reads every table with a Mean column among lines, and what stands
-// before the first. It returns nil where there is none.
+// parseTables reads every table with a Mean column among lines, and the header before the
+// first. It returns nil if there is none.
 func parseTables(lines []string) (*Input, error) {
 	in := &Input{}
 	for i := 0; i < len(lines); {
@@ -59,7 +59,7 @@ func parseTables(lines []string) (*Input, error) {
 	if in.Format == "" {
 		return nil, nil
 	}
-	in.settle()
+	in.applyHeader()
 	return in, nil
 }
 
@@ -156,8 +156,8 @@ func (in *Input) addRows(t table) error {
 	return nil
 }
 
-// cell reads one row. As BenchmarkDotNet orders its columns, what stands before
-// Mean are params; only its Job is none, because its name is random.
+// cell reads one row. BenchmarkDotNet prints parameters before Mean. Its Job is not one,
+// because its name is random.
 func (t table) cell(row []string) (Cell, error) {
 	c := Cell{Printed: map[string]Printed{}}
 	params := true
@@ -241,7 +241,7 @@ func parsePrinted(text, unit string) (p Printed, ok bool, err error) {
 	if unit != "" {
 		f := timeFactor(unit)
 		if f == 0 {
-			return Printed{}, false, fmt.Errorf("%q has a unit that is no time", text)
+			return Printed{}, false, fmt.Errorf("%q has a unit that is not a time", text)
 		}
 		p.Value, p.Half = v*f, p.Half*f
 	}

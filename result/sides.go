@@ -13,7 +13,7 @@ import (
 type side struct {
 	id       string
 	params   []Param
-	value    string // of the param compared across
+	value    string // of the parameter compared across
 	sources  []string
 	samples  []float64
 	launches int
@@ -29,7 +29,7 @@ type side struct {
 	windows  []int
 	perOp    []int
 	stalls   []Warning
-	// generator says how the load generator was the limit, in the first file where it was.
+	// generator says how the load generator was the limit, in the first file that says so.
 	generator string
 }
 
@@ -56,8 +56,8 @@ func (s *sideSet) at(key string) *side {
 	return s.cells[key]
 }
 
-// collect pools the cells of base and head; with a param to compare across, the
-// base files give both sides.
+// collect pools the cells of base and head; with a parameter to compare
+// across, the base files are both sides.
 func (c *comparer) collect(base, head []*Input) (sides [2]map[string]*sideSet, err error) {
 	for i, inputs := range [2][]*Input{base, head} {
 		sides[i] = map[string]*sideSet{}
@@ -70,7 +70,7 @@ func (c *comparer) collect(base, head []*Input) (sides [2]map[string]*sideSet, e
 	return sides, nil
 }
 
-// pool adds the cells of one file to sets, which are by value of the param
+// pool adds the cells of one file to sets, which are by value of the parameter
 // compared across, "" without one.
 func (c *comparer) pool(sets map[string]*sideSet, in *Input) error {
 	seen := map[string]string{}
@@ -95,7 +95,7 @@ func (c *comparer) pool(sets map[string]*sideSet, in *Input) error {
 	return nil
 }
 
-// order makes the first value that comes the base, where none was named.
+// order makes the first value the base if none was named.
 func (c *comparer) order(value string) {
 	if c.acrossKey != "" && c.acrossValue == "" {
 		c.acrossValue = value
@@ -144,8 +144,8 @@ func (s *side) add(cell *Cell, in *Input, value string) {
 	}
 }
 
-// launchMedians are the medians of the samples of each launch, where it is
-// known which sample is of which.
+// launchMedians are the medians of the samples of each launch; nil if it is unknown which
+// launch a sample is from.
 func launchMedians(cell *Cell) []float64 {
 	if len(cell.Launches) != len(cell.Samples) {
 		return nil
@@ -236,11 +236,11 @@ func (s *side) stats() SideStats {
 	return st
 }
 
-// unstableCV is the coefficient of variation from which few iterations make the
-// mean; 40 to 60 % is what short iterations of a garbage collected runtime have.
+// unstableCV is the coefficient of variation above which a few iterations dominate the
+// mean. Short iterations of a garbage-collected runtime have 0.4 to 0.6.
 const unstableCV = 1
 
-// unstable says why the numbers of s hang on few iterations; nil where they do not.
+// unstable says why the numbers of s depend on a few iterations; nil if they do not.
 func (s *side) unstable(name string) []string {
 	var why []string
 	for _, w := range s.stalls {
@@ -267,7 +267,7 @@ func (c *comparer) join(sides [2]map[string]*sideSet) []pair {
 	}
 	if len(pairs) == 0 && len(c.out.Missing) == 0 {
 		c.out.Warnings = append(c.out.Warnings, Warning{
-			Code: CodeNoMatch, Message: fmt.Sprintf("there are not two values of %s to compare", c.acrossKey),
+			Code: CodeNoMatch, Message: fmt.Sprintf("%s has fewer than two values to compare", c.acrossKey),
 			Hint: "run the cases with both values",
 		})
 	}
@@ -307,7 +307,7 @@ func (c *comparer) joinSets(base, head *sideSet, value string) []pair {
 	return pairs
 }
 
-// shown are the params of a compared cell: without what was not compared.
+// shown are the parameters of a compared cell, without those left out of the match.
 func (c *comparer) shown(params []Param) []Param {
 	return slices.DeleteFunc(slices.Clone(params), func(p Param) bool {
 		return c.ignored(p) || c.ignored(canonicalParam(p))
@@ -326,9 +326,9 @@ func (c *comparer) unmeasured(s *side, where string) {
 	c.out.Missing = append(c.out.Missing, MissingCell{s.id, where, "nothing was measured in " + where})
 }
 
-// accounted notes a delivery account of one side only: loss on the other would
-// not show. A report of this program has one, so it is not complete without;
-// tables hold none, which is worth a warning.
+// accounted handles a cell of which only one side has a delivery account: loss on the
+// other side would not show. A report of this program always has an account, so without
+// one the cell is missing. A table never has one, which gives a warning.
 func (c *comparer) accounted(b, h *side) {
 	switch {
 	case b.delivery != nil && h.stripped:
@@ -351,13 +351,13 @@ func (c *comparer) noAccount(s *side, where string) {
 	if slices.ContainsFunc(c.out.Warnings, func(w Warning) bool { return w.Code == CodeNoAccount }) {
 		return
 	}
-	c.warn(CodeNoAccount, fmt.Sprintf("%s holds no delivery account, which the other side has: whether the %s lost messages is not known",
-		strings.Join(s.sources, ", "), where), "compare reports in JSON, which hold it")
+	c.warn(CodeNoAccount, fmt.Sprintf("%s has no delivery account, but the other side has one: it is unknown whether the %s lost messages",
+		strings.Join(s.sources, ", "), where), "compare JSON reports, which have one")
 }
 
-// noMatch explains why no cell has a counterpart, mostly a param of one side only.
+// noMatch explains why no cell has a counterpart, mostly a parameter of one side only.
 func (c *comparer) noMatch(base, head *sideSet) {
-	w := Warning{Code: CodeNoMatch, Message: "no case of one side is on the other", Hint: "compare runs of the same cases"}
+	w := Warning{Code: CodeNoMatch, Message: "the two sides have no case in common", Hint: "compare runs of the same cases"}
 	b, h := base.paramKeys(), head.paramKeys()
 	var only []string
 	for _, k := range sortedKeys(b) {
@@ -372,7 +372,7 @@ func (c *comparer) noMatch(base, head *sideSet) {
 	}
 	if len(only) > 0 {
 		w.Message += ": only one has " + strings.Join(only, ", ")
-		w.Hint = "leave params of one side out with --ignore"
+		w.Hint = "leave out parameters of one side with --ignore"
 	}
 	c.out.Warnings = append(c.out.Warnings, w)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// hint is what to append to "unknown word": the nearest of the known ones, or
-// all where there are few.
+// hint is what to append to "unknown word": the nearest of the known words, or all of
+// them if they are few.
 func hint(word string, known []string) string {
 	if near := text.Nearest(word, known); near != "" {
 		return fmt.Sprintf(": did you mean %s?", near)
 	}
 	const few = 20
 	if len(known) > 0 && len(known) <= few {
-		return ": there are " + strings.Join(known, ", ")
+		return ": use one of " + strings.Join(known, ", ")
 	}
 	return ""
 }

@@ -20,10 +20,10 @@ func samples(its []Iteration) []float64 {
 }
 
 // Summarize computes the summary of the actual iterations among its. The time
-// columns are statistics over Samples; ReqPerSec is 1e9 / MeanNS. MessagesPerSec
+// columns are statistics over samples; ReqPerSec is 1e9 / MeanNS. MessagesPerSec
 // and BytesPerSec are totals over the total elapsed time of the actual
 // iterations, so long iterations weigh more in them than in the mean, and with
-// opsPerMessage 2 a message is two operations. What is undefined is nil.
+// opsPerMessage 2 a message is two operations. Undefined values are nil.
 func Summarize(its []Iteration, opsPerMessage int) Summary {
 	xs := samples(its)
 	s := Summary{N: len(xs)}

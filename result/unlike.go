@@ -37,12 +37,12 @@ func (e *UnlikeError) Error() string {
 			keys = append(keys, d.Key)
 		}
 	}
-	return fmt.Sprintf("compare: the runs are unlike (%s): compare runs of the same conditions, or allow %s",
+	return fmt.Sprintf("compare: the runs differ (%s): compare runs made under the same conditions, or allow %s",
 		strings.Join(all, "; "), strings.Join(keys, ", "))
 }
 
-// alike refuses or notes what differs between the first file and every other,
-// and between joined cells.
+// alike compares the first file with every other, and matched cells with each other. It
+// refuses differences, or records them if they are allowed.
 func (c *comparer) alike(base, head []*Input, pairs []pair) error {
 	var all []Difference
 	files := slices.Concat(base, head)
@@ -68,7 +68,7 @@ func (c *comparer) alike(base, head []*Input, pairs []pair) error {
 	return nil
 }
 
-// differences compares what both files say of their conditions.
+// differences compares the conditions that both files state.
 func differences(a, b *Input) []Difference {
 	var ds []Difference
 	add := func(key, x, y string) {
@@ -105,7 +105,7 @@ func known(n int) string {
 	return strconv.Itoa(n)
 }
 
-// kind is what a target is: embedded brokers differ only in their port.
+// kind names a target: embedded brokers differ only in their port.
 func (t *Target) kind() string {
 	if t.Embedded {
 		return "embedded broker"
@@ -133,7 +133,7 @@ func cpuName(s string) string {
 	return strings.TrimSpace(strings.ReplaceAll(cpuNoise.ReplaceAllString(s, " "), "  ", " "))
 }
 
-// osName is the family: other tools print a version behind it.
+// osName is the family: other tools print a version after it.
 func osName(s string) string {
 	first, _, _ := strings.Cut(strings.ToLower(s), " ")
 	return strings.Trim(first, ",")
@@ -161,8 +161,8 @@ func toolMajor(in *Input) string {
 	return in.ToolName + " " + m[1]
 }
 
-// cellDifferences compares what is known per cell: the first pair that differs
-// stands for all.
+// cellDifferences compares the conditions that are known per cell, and returns the first
+// pair that differs in each.
 func (c *comparer) cellDifferences(pairs []pair) []Difference {
 	var ds []Difference
 	for _, k := range []struct {
@@ -196,10 +196,10 @@ func knownInts(ns []int) string {
 // scenarioListed is how many differing keys of two scenarios are named.
 const scenarioListed = 5
 
-// unhashedKeys are what a scenario hash leaves out.
+// unhashedKeys are the sections that a scenario hash leaves out.
 var unhashedKeys = []string{"name", "description", "target", "gates"}
 
-// scenarioDifference prints in what two scenarios of different hashes differ.
+// scenarioDifference prints the settings in which two scenarios differ.
 func scenarioDifference(a, b *Report) (string, string) {
 	x, y := leaves(a.Scenario), leaves(b.Scenario)
 	both := maps.Clone(x)

@@ -64,8 +64,8 @@ func TestUnlikeNamesEveryDifference(t *testing.T) {
 	head.Report.Scenario = map[string]any{"name": "y", "load": map[string]any{"inflight": 10, "iterations": 15}}
 	head.Report.ScenarioHash, head.Environment.CPU, head.Cells[0].Window = "other", "Other", 10
 	_, err := Compare([]*Input{base}, []*Input{head}, CompareOptions{})
-	want := "compare: the runs are unlike (cpu: Example, Other; scenario: load.inflight=100, load.inflight=10; window: 100, 10 (qos=1)): " +
-		"compare runs of the same conditions, or allow cpu, scenario, window"
+	want := "compare: the runs differ (cpu: Example, Other; scenario: load.inflight=100, load.inflight=10; window: 100, 10 (qos=1)): " +
+		"compare runs made under the same conditions, or allow cpu, scenario, window"
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mqttload/mqttload/result/stats"
 )
 
-// judge adjusts the P values of all cells for their number and gives verdicts.
+// judge adjusts the P values of all cells for their number and sets the verdicts.
 func (c *comparer) judge() {
 	var ps []float64
 	var at []int
@@ -32,7 +32,7 @@ func (c *comparer) judge() {
 	for i := range c.out.Cells {
 		cell := &c.out.Cells[i]
 		cell.Verdict, cell.Reason = c.verdict(cell, limit)
-		cell.doubt()
+		cell.discountGenerator()
 		cell.Regression = cell.Verdict == Slower
 		for _, d := range cell.Delivery {
 			cell.Regression = cell.Regression || d.Regression
@@ -46,12 +46,12 @@ func (c *comparer) judge() {
 func (c *comparer) verdict(cell *CellComparison, limit float64) (Verdict, string) {
 	up := 1 + c.o.Threshold
 	if cell.P == nil || cell.Ratio == nil {
-		return Inconclusive, "a side has no spread to test with: run more iterations"
+		return Inconclusive, "one side has no spread to test: run more iterations"
 	}
 	inside := cell.RatioLow != nil && cell.RatioHigh != nil && *cell.RatioLow > 1/up && *cell.RatioHigh < up
 	switch {
 	case cell.Significant && cell.overlap && (*cell.Ratio > up || *cell.Ratio < 1/up):
-		return Inconclusive, "launches of one side differ from each other as much as the sides do: run more of them"
+		return Inconclusive, "the launches of one side differ as much as the sides do: run more launches"
 	case cell.Significant && *cell.Ratio > up:
 		return Slower, ""
 	case cell.Significant && *cell.Ratio < 1/up:
@@ -61,9 +61,9 @@ func (c *comparer) verdict(cell *CellComparison, limit float64) (Verdict, string
 	case inside:
 		return Same, ""
 	case cell.Significant:
-		return Inconclusive, fmt.Sprintf("it differs, by about %s: neither beyond nor surely within %s", change(*cell.Ratio), percent(c.o.Threshold))
+		return Inconclusive, fmt.Sprintf("it differs by about %s, which may be within %s or not", change(*cell.Ratio), percent(c.o.Threshold))
 	case cell.leastP >= limit && cell.leastP > 0:
-		return Inconclusive, fmt.Sprintf("too few iterations: %d and %d cannot give p below %.2g, which %d cells need: run more of them",
+		return Inconclusive, fmt.Sprintf("too few iterations: %d and %d cannot give a p below %.2g, which %d cells need: run more",
 			cell.Base.N, cell.Head.N, limit, len(c.out.Cells))
 	case len(cell.Unstable) > 0:
 		return Inconclusive, "not significant, and unstable: " + cell.Unstable[0]
@@ -71,14 +71,14 @@ func (c *comparer) verdict(cell *CellComparison, limit float64) (Verdict, string
 	return Inconclusive, fmt.Sprintf("not significant, but the interval is wider than %s", percent(c.o.Threshold))
 }
 
-// launchesForTest is the fewest launches a side that a rank test of their
-// medians can call different: 2 of the 70 ways to draw 4 of 8.
+// launchesForTest is the fewest launches per side whose medians a rank test can call
+// different: 2 of the 70 ways to draw 4 of 8.
 const launchesForTest = 4
 
 // launchesOverlap reports whether the medians of the launches do not tell the
-// sides apart. Iterations of a launch share its luck (its connections, its
-// place on the cores, its minute of the day), so that many of them are no proof
-// where a few launches would contradict it. It knows nothing of one launch.
+// sides apart. Iterations of a launch share its luck (its connections, its place on
+// the cores, its minute of the day), so many of them prove nothing if a few launches would
+// contradict them. A single launch never overlaps.
 func (c *comparer) launchesOverlap(base, head []float64) bool {
 	if min(len(base), len(head)) < 2 {
 		return false

@@ -16,9 +16,9 @@ const (
 	// outlierMinSamples is the fewest samples whose quartiles say anything.
 	outlierMinSamples = 5
 
-	// An iteration is called stalled when it is beyond the upper fence, at
-	// least stallFactor medians long, and stallExcessNS longer than the median
-	// explains: then something waited, rather than worked slowly.
+	// An iteration is called stalled if it is beyond the upper fence, at least
+	// stallFactor medians long, and stallExcessNS longer than the median explains: then
+	// something waited, rather than worked slowly.
 	stallFactor   = 3
 	stallExcessNS = 100e6
 
@@ -26,9 +26,8 @@ const (
 	outliersListed = 5
 )
 
-// Analyze looks over the iterations and latencies of c and returns what a reader
-// of its numbers should know, in the order of the codes above; none is nil.
-// It depends on nothing but c.
+// Analyze returns the warnings that follow from c alone: from its iterations, latencies
+// and account. Their order is that of the codes; nil is none.
 func Analyze(c Case) []Warning {
 	xs := samples(c.Iterations)
 	if len(xs) == 0 {
@@ -91,18 +90,18 @@ func minIterationTime(c Case) []Warning {
 	}
 	hint := "raise --messages, or leave it out so that iterations are sized by time"
 	if c.Delivery.Scheduled == 0 && c.Delivery.Received == 0 {
-		hint = "raise --idle: what is timed is how long the connections take"
+		hint = "raise --idle: an iteration is the time that the connections take"
 	}
 	return []Warning{{
 		Code: CodeMinIterationTime,
-		Message: fmt.Sprintf("the mean time of an iteration is %s, which is short: %s is the least that gives steady numbers",
+		Message: fmt.Sprintf("iterations take %s on average: below %s the numbers are not steady",
 			FormatNS(mean), FormatNS(minIterationNS)),
 		Hint: hint,
 	}}
 }
 
-// stalled finds iterations that hide in the mean as a multiple of their
-// neighbours, and says what the mean is without them.
+// stalled finds iterations that take a multiple of the usual time, and says what the mean
+// is without them.
 func stalled(c Case, sorted []float64) []Warning {
 	var found []Iteration
 	var others, all []float64
@@ -166,7 +165,7 @@ func outliers(sorted []float64) []Warning {
 	return []Warning{{
 		Code:    CodeOutliers,
 		Message: fmt.Sprintf("%d %s detected (%s)", n, verb, listNS(slices.Concat(low, high))),
-		Hint:    "outliers are kept in all statistics: where there are many, the median says more than the mean",
+		Hint:    "outliers are kept in all statistics: if there are many, the median says more than the mean",
 	}}
 }
 
@@ -227,7 +226,7 @@ func latencyClamped(c Case) []Warning {
 	}
 	return []Warning{{
 		Code: CodeLatencyClamped,
-		Message: fmt.Sprintf("%s latencies lay outside of %s to %s and count at the edge",
+		Message: fmt.Sprintf("%s latencies were outside of %s to %s and count at the edge",
 			FormatInt(clamped), FormatNS(minLatencyNS), FormatNS(MaxLatencyNS)),
 		Hint: "percentiles at the edge are bounds, not measurements",
 	}}
@@ -255,18 +254,18 @@ func clientsMissing(c Case) []Warning {
 	}
 	return []Warning{{
 		Code:    CodeClientsMissing,
-		Message: strings.Join(parts, ", ") + ": the row was measured with the rest",
-		Hint:    "the errors say why; do not compare this row with a whole one",
+		Message: strings.Join(parts, ", ") + ": the row was measured without them",
+		Hint:    "the errors say why; do not compare this row with a complete one",
 	}}
 }
 
-// NamedHistogram is one leg of Latency under its JSON name.
+// NamedHistogram is one histogram of Latency under its JSON name.
 type NamedHistogram struct {
 	Name      string // "end_to_end"
 	Histogram *Histogram
 }
 
-// All returns the legs of l, nil ones included, in the order of the file format.
+// All returns the histograms of l, nil ones included, in the order of the file format.
 func (l Latency) All() []NamedHistogram {
 	return []NamedHistogram{
 		{"end_to_end", l.EndToEnd}, {"service", l.Service}, {"send_lag", l.SendLag}, {"ack", l.Ack},

@@ -122,7 +122,7 @@ func TestAnalyzeOthers(t *testing.T) {
 	if got := message(t, ws, CodeGeneratorLimited); !strings.HasSuffix(got, "CPU 98 % of 2 cores") {
 		t.Error(got)
 	}
-	if got := message(t, ws, CodeLatencyClamped); !strings.HasPrefix(got, "12 latencies lay outside of 1.000 ns to 3,600.0 s") {
+	if got := message(t, ws, CodeLatencyClamped); !strings.HasPrefix(got, "12 latencies were outside of 1.000 ns to 3,600.0 s") {
 		t.Error(got)
 	}
 	if got := message(t, ws, CodeLedger); !strings.Contains(got, "expected = delivered + lost") {
@@ -140,8 +140,8 @@ func TestAnalyzeClientsMissing(t *testing.T) {
 		want    string
 	}{
 		{Clients{Planned: 100, Connected: 100}, ""},
-		{Clients{Planned: 100, Connected: 60}, "40 of 100 clients did not connect: the row was measured with the rest"},
-		{Clients{Planned: 100, Connected: 99, Lost: 2}, "1 of 100 clients did not connect, 2 of 99 clients were lost: the row was measured with the rest"},
+		{Clients{Planned: 100, Connected: 60}, "40 of 100 clients did not connect: the row was measured without them"},
+		{Clients{Planned: 100, Connected: 99, Lost: 2}, "1 of 100 clients did not connect, 2 of 99 clients were lost: the row was measured without them"},
 	} {
 		got := ""
 		for _, w := range Analyze(Case{Clients: tt.clients}) {
