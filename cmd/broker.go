@@ -22,35 +22,6 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-var brokerFlags = []flagGroup{{"Flags", []flagSpec{
-	{name: "listen", value: "ADDRESS",
-		help: "address to listen on", preset: "127.0.0.1:1883, with --tls 127.0.0.1:8883"},
-	{name: "tls-listen", value: "ADDRESS", help: "address to listen on with TLS, in addition to --listen"},
-	{name: "tls", kind: toggle, tool: true, key: "broker-tls", help: "use TLS on --listen"},
-	{name: "cert", key: "broker-cert", aliases: []string{"certfile", "cert-file"}, value: "FILE",
-		help: "server certificate and its chain", preset: "a temporary self-signed one"},
-	{name: "key", key: "broker-key", aliases: []string{"keyfile", "key-file"}, value: "FILE",
-		help: "private key of the certificate, unless it is in the same file"},
-	{name: "ca-out", value: "FILE",
-		help: "write the CA of the temporary certificate to this file; only certificates are overwritten"},
-	{name: "addr-file", value: "FILE",
-		help: "write the addresses to this file once the broker listens, one URL per line"},
-	{name: "users", value: "FILE",
-		help:   "CSV file of the users who may connect, by password or SCRAM-SHA-256; its first row is user,password",
-		preset: "anyone may connect"},
-	{name: "server-reference", value: "HOST:PORT", help: "redirect MQTT 5 clients to this server"},
-	{name: "server-reference-code", value: "REASON",
-		help: "reason of the redirect: use-another (0x9C) or moved (0x9D)", preset: "use-another"},
-	{name: "receive-maximum", key: "broker-receive-maximum", value: "N",
-		help: "unacknowledged QoS 1 and 2 messages that an MQTT 5 client may have", preset: "1024"},
-	{name: "max-keepalive", key: "broker-max-keepalive", value: "TIME",
-		help: "longest keep-alive interval of MQTT 5 clients; 0s for no limit", preset: "60s"},
-	{name: "refuse-filter", kind: list, key: "broker-refuse-filter", value: "FILTER",
-		help: "refuse subscriptions to this filter; repeatable"},
-	{name: "quiet", kind: toggle, tool: true, help: "do not log why connections end"},
-	configFlag,
-}}}
-
 // brokerOptions is what the broker command was asked to do.
 type brokerOptions struct {
 	listen, tlsListen          string
@@ -176,7 +147,7 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 }
 
 // listenAll opens the listeners and serves them; none serves if one fails.
-func (a *app) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]string, error) {
+func (t *terminal) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]string, error) {
 	var urls []string
 	var listeners []net.Listener
 	for _, l := range []struct {
@@ -187,7 +158,7 @@ func (a *app) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]
 			continue
 		}
 		if o.users == "" {
-			a.warnPublic(l.addr)
+			t.warnPublic(l.addr)
 		}
 		nl, err := broker.Listen(l.scheme, l.addr, l.conf)
 		if err != nil {
@@ -202,7 +173,7 @@ func (a *app) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]
 	for _, l := range listeners {
 		go func() {
 			if err := b.Serve(l); err != nil && err != broker.ErrClosed {
-				a.warn("error: %v", err)
+				t.warn("error: %v", err)
 			}
 		}()
 	}
@@ -210,13 +181,13 @@ func (a *app) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]
 }
 
 // warnPublic warns of an address that others can reach.
-func (a *app) warnPublic(addr string) {
+func (t *terminal) warnPublic(addr string) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "localhost" {
 		return
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		a.warn("warning: %s is not a loopback address: everybody who reaches it may publish and subscribe", addr)
+		t.warn("warning: %s is not a loopback address: everybody who reaches it may publish and subscribe", addr)
 	}
 }
 

@@ -38,7 +38,7 @@ const manyUsers = 5000
 
 // readUsers reads the users of a CSV file, whose first row names its columns:
 // the form of a run's --credentials, of which it may be the same file.
-func (a *app) readUsers(path string) (*broker.Users, error) {
+func (t *terminal) readUsers(path string) (*broker.Users, error) {
 	file, err := scenarios.OpenCredentials(path)
 	if err != nil {
 		return nil, bench.Faultf(bench.Usage, "", "--users: %v", err)
@@ -62,15 +62,15 @@ func (a *app) readUsers(path string) (*broker.Users, error) {
 		return nil, bench.Faultf(bench.Usage, "add a row for each user below user,password", "--users %s: has no users: nobody could connect", path)
 	}
 	if len(list) >= manyUsers {
-		a.warn("deriving the keys of %s: up to a millisecond of CPU time each", text.Count(len(list), "user"))
+		t.warn("deriving the keys of %s: up to a millisecond of CPU time each", text.Count(len(list), "user"))
 	}
 	users, err := broker.NewUsers(list)
 	if err != nil {
 		return nil, bench.Faultf(bench.Usage, "", "--users %s: %v", path, err)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
-		a.warn("warning: everybody can read the file of users %s", path)
-		a.warn("hint: chmod 600 it")
+		t.warn("warning: everybody can read the file of users %s", path)
+		t.warn("hint: chmod 600 it")
 	}
 	return users, nil
 }

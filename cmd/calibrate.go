@@ -151,15 +151,15 @@ const progressWidth = 79
 
 // calibrateProgress tells what is measured, at most once a second where nobody
 // watches a terminal.
-func (a *app) calibrateProgress() func(string) {
-	if a.isTerminal() {
-		return func(what string) { a.print(wipe + text.Plain(what[:min(len(what), progressWidth)])) }
+func (t *terminal) calibrateProgress() func(string) {
+	if t.isTerminal() {
+		return func(what string) { t.print(wipe + text.Plain(what[:min(len(what), progressWidth)])) }
 	}
 	var last time.Time
 	return func(what string) {
 		if time.Since(last) >= logEvery {
 			last = time.Now()
-			a.warn("%s", what)
+			t.warn("%s", what)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // calibrationPath is where the last calibration is kept, below the user's cache
 // directory; "" where there is none.
-func (a *app) calibrationPath() string {
+func calibrationPath() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return ""
@@ -19,14 +19,14 @@ func (a *app) calibrationPath() string {
 
 // saveCalibration keeps r, unless it is of a part of the cases and one of this
 // machine is kept already. That it cannot is no fault: the result stands.
-func (a *app) saveCalibration(r *result.Report, part bool) {
-	path := a.calibrationPath()
+func (t *terminal) saveCalibration(r *result.Report, part bool) {
+	path := calibrationPath()
 	if path == "" {
-		a.warn("note: there is no cache directory to keep the calibration in")
+		t.warn("note: there is no cache directory to keep the calibration in")
 		return
 	}
 	if old, err := result.Read(path); part && err == nil && result.CheckCalibration(old, r) == nil {
-		a.warn("note: the calibration that was kept before stays: this one is of a part of its cases")
+		t.warn("note: the calibration that was kept before stays: this one is of a part of its cases")
 		return
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -34,6 +34,6 @@ func (a *app) saveCalibration(r *result.Report, part bool) {
 		err = result.Write(path, r)
 	}
 	if err != nil {
-		a.warn("warning: the calibration is not kept, run will not know it: %v", err)
+		t.warn("warning: the calibration is not kept, run will not know it: %v", err)
 	}
 }

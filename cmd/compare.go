@@ -1,10 +1,7 @@
 package cmd
 
 import (
-	"errors"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,8 +47,6 @@ func (a *app) compareCommand() *cobra.Command {
 	complete(c, "allow", result.UnlikeKeys)
 	return c
 }
-
-var errNamedPipe = errors.New("is a named pipe (FIFO), which may never be written to")
 
 // compareReports compares what the arguments name and prints it.
 func (a *app) compareReports(c *cobra.Command, args []string) error {
@@ -127,84 +122,4 @@ func sides(s settings, args []string, bad *bench.Faults) (base []string, heads [
 		bad.Usage("leave one of them out", "both --head and an argument name the head")
 	}
 	return base, heads
-}
-
-// splitFiles takes lists of files apart; a file whose name has a comma is one.
-func splitFiles(args ...string) (paths []string) {
-	for _, arg := range args {
-		if _, err := os.Stat(arg); err == nil {
-			paths = append(paths, arg)
-			continue
-		}
-		paths = append(paths, strings.Split(arg, ",")...)
-	}
-	return paths
-}
-
-// compareOptions reads the flags that a comparison has in run, too.
-func compareOptions(s settings, threshold string, bad *bench.Faults) result.CompareOptions {
-	o := result.CompareOptions{Across: s["across"].value(), Ignore: s["ignore"].words(), Allow: s["allow"].words()}
-	if t, ok := s[threshold]; ok {
-		share, err := parsePercent(t.value())
-		if err != nil {
-			bad.Usage("write a percentage above zero, such as 5%", "%s %s: %v", t.place, t.value(), err)
-		}
-		o.Threshold = share
-	}
-	return o
-}
-
-// parsePercent reads "5%" as 0.05. A bare number is refused: 0.05 could be meant.
-func parsePercent(text string) (float64, error) {
-	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
-	if !ok {
-		return 0, errors.New("the percent sign is missing")
-	}
-	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	switch {
-	case err != nil || v != v:
-		return 0, errors.New("not a number")
-	case v <= 0 || v > 1e6:
-		return 0, errors.New("out of range")
-	}
-	return v / 100, nil
-}
-
-// readInputs reads the files of one side, and tells of all that cannot be read.
-func readInputs(paths []string, bad *bench.Faults) []*result.Input {
-	var list []*result.Input
-	for _, path := range paths {
-		err := endless(path)
-		var in *result.Input
-		if err == nil {
-			in, err = result.ReadAny(path)
-		}
-		if err != nil {
-			*bad = append(*bad, readFault(err))
-			continue
-		}
-		list = append(list, in)
-	}
-	return list
-}
-
-// endless refuses a named pipe, which would be waited for until somebody
-// writes to it. What the shell has opened is fine: it comes from a command.
-func endless(path string) error {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || result.StandsForOpenFile(path) {
-		return nil
-	}
-	return &result.FileError{Op: "read", Path: path, Err: errNamedPipe}
-}
-
-// readFault: a report without a case can be read and not compared.
-func readFault(err error) bench.Fault {
-	switch {
-	case errors.Is(err, result.ErrNoCells):
-		return bench.Faultf(bench.Unlike, "", "%v", err)
-	case errors.Is(err, errNamedPipe):
-		return bench.Faultf(bench.Usage, "write its content to a file first, or give <(cat FIFO)", "%v", err)
-	}
-	return bench.Faultf(bench.Usage, "", "%v", err)
 }

@@ -2,8 +2,10 @@ package cmd
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mqttload/mqttload/internal/bench"
@@ -112,14 +114,14 @@ func rendered(r *result.Report, compared comparisons) render {
 
 // warnComparison prints comparisons to standard error, where standard output
 // holds something for programs.
-func (a *app) warnComparison(list comparisons) {
+func (t *terminal) warnComparison(list comparisons) {
 	var b bytes.Buffer
 	if err := list.write(&b, "console"); err != nil {
-		a.warn("warning: %v", err)
+		t.warn("warning: %v", err)
 		return
 	}
 	for line := range strings.Lines(b.String()) {
-		a.warn("%s", strings.TrimSuffix(line, "\n"))
+		t.warn("%s", strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -138,4 +140,33 @@ func (list comparisons) errorLines() (lines []string) {
 		lines = append(lines, report.ComparisonErrorLines(one.outcome)...)
 	}
 	return lines
+}
+
+// compareOptions reads the flags that a comparison has in run, too.
+func compareOptions(s settings, threshold string, bad *bench.Faults) result.CompareOptions {
+	o := result.CompareOptions{Across: s["across"].value(), Ignore: s["ignore"].words(), Allow: s["allow"].words()}
+	if t, ok := s[threshold]; ok {
+		share, err := parsePercent(t.value())
+		if err != nil {
+			bad.Usage("write a percentage above zero, such as 5%", "%s %s: %v", t.place, t.value(), err)
+		}
+		o.Threshold = share
+	}
+	return o
+}
+
+// parsePercent reads "5%" as 0.05. A bare number is refused: 0.05 could be meant.
+func parsePercent(text string) (float64, error) {
+	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
+	if !ok {
+		return 0, errors.New("the percent sign is missing")
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	switch {
+	case err != nil || v != v:
+		return 0, errors.New("not a number")
+	case v <= 0 || v > 1e6:
+		return 0, errors.New("out of range")
+	}
+	return v / 100, nil
 }

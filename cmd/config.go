@@ -1,10 +1,8 @@
 package cmd
 
 import (
-	"cmp"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,98 +13,7 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-const (
-	envPrefix     = "MQTTLOAD_"
-	defaultConfig = "mqttload.yaml"
-)
-
-// Where a setting comes from, the stronger the higher.
-const (
-	fromConfig = iota + 1
-	fromEnv
-	fromFlag
-)
-
-// setting is the value of one flag, wherever it was given.
-type setting struct {
-	flagSpec
-	values []string // one, but for lists
-	source int
-	place  string // "--qos", "MQTTLOAD_QOS", "mqttload.yaml:3: qos"
-}
-
-func (s setting) value() string { return strings.Join(s.values, ",") }
-func (s setting) on() bool      { return s.value() == "true" }
-
-// words are the values of a list whose items may be joined by commas.
-func (s setting) words() (list []string) {
-	for _, v := range s.values {
-		for word := range strings.SplitSeq(v, ",") {
-			if word = strings.TrimSpace(word); word != "" {
-				list = append(list, word)
-			}
-		}
-	}
-	return list
-}
-
-// settings are those that were given, by flag name.
-type settings map[string]setting
-
-// in lists the settings in the order of the groups' flags.
-func (s settings) in(groups []flagGroup) []setting {
-	var list []setting
-	for _, f := range all(groups) {
-		if one, ok := s[f.name]; ok {
-			list = append(list, one)
-		}
-	}
-	return list
-}
-
-// settle is for two ways to say the same: that from the stronger source
-// counts, so that --host beats a url in the configuration, and both from the
-// same source are a fault.
-func (s settings) settle(one string, others []string, bad *bench.Faults) {
-	strongest := 0
-	for _, name := range others {
-		strongest = max(strongest, s[name].source)
-	}
-	switch own := s[one].source; {
-	case own > strongest:
-		for _, name := range others {
-			delete(s, name)
-		}
-	case own < strongest:
-		delete(s, one)
-	case own > 0:
-		bad.Usage("leave one of them out", "%s and --%s say the same thing twice", s[one].place, strings.Join(others, " or --"))
-	}
-}
-
-// settleRates is settle for the four ways to say how fast.
-func (s settings) settleRates(bad *bench.Faults) {
-	ways := []string{"rate", "rate-per-client", "interval", "stages"}
-	strongest := 0
-	for _, name := range ways {
-		strongest = max(strongest, s[name].source)
-	}
-	var kept []string
-	for _, name := range ways {
-		switch one, given := s[name]; {
-		case given && one.source < strongest:
-			delete(s, name)
-		case given:
-			kept = append(kept, one.place)
-		}
-	}
-	if len(kept) > 1 {
-		bad.Usage("keep one: --rate is the total over all publishers, --rate-per-client and --interval are for each", "%s all say how fast", strings.Join(kept, " and "))
-		for _, name := range ways {
-			delete(s, name)
-		}
-	}
-}
+const defaultConfig = "mqttload.yaml"
 
 // gather reads flags, environment and configuration file into one set. The
 // faults of all three are returned at once; hints are about variables that
@@ -160,24 +67,6 @@ func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, bench.Faul
 	return got, bad
 }
 
-// flagSettings are the settings of a command that takes nothing but flags:
-// variables and configuration files are about running.
-func flagSettings(c *cobra.Command, groups []flagGroup) settings {
-	got := settings{}
-	for _, spec := range all(groups) {
-		flag := c.Flags().Lookup(spec.name)
-		if !flag.Changed {
-			continue
-		}
-		s := setting{flagSpec: spec, values: []string{flag.Value.String()}, source: fromFlag, place: "--" + spec.name}
-		if slice, ok := flag.Value.(pflag.SliceValue); ok {
-			s.values = slice.GetSlice()
-		}
-		got[spec.name] = s
-	}
-	return got
-}
-
 // texts is a value of viper's as the text it was given as.
 func texts(v any) []string {
 	if list, ok := v.([]string); ok {
@@ -212,26 +101,6 @@ func (a *app) readEnv(specs map[string]flagSpec, bad *bench.Faults) map[string]s
 	return got
 }
 
-// keyed are the flags by what variables and configuration files call them.
-func keyed(groups []flagGroup) map[string]flagSpec {
-	specs := map[string]flagSpec{}
-	for _, f := range all(groups) {
-		specs[cmp.Or(f.key, f.name)] = f
-	}
-	return specs
-}
-
-// everyKey are the keys of all commands: one configuration file serves them
-// all, and each leaves the others' alone.
-func everyKey() map[string]flagSpec {
-	return keyed(slices.Concat(connFlags, pubFlags, subFlags, runFlags, brokerFlags))
-}
-
-// envName is the variable of a key.
-func envName(key string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
-}
-
 // splitEnv: a user property or a gate may contain commas, the other lists'
 // values do not.
 func splitEnv(spec flagSpec, value string) []string {
@@ -246,28 +115,12 @@ func splitEnv(spec flagSpec, value string) []string {
 	return []string{value}
 }
 
-func (a *app) warnUnknownEnv(key, name string, specs map[string]flagSpec) {
+func (t *terminal) warnUnknownEnv(key, name string, specs map[string]flagSpec) {
 	if near := text.Nearest(name, names(specs)); near != "" {
-		a.warn("warning: %s is not a variable of mqttload, did you mean %s?", key, envName(near))
+		t.warn("warning: %s is not a variable of mqttload, did you mean %s?", key, envName(near))
 		return
 	}
-	a.warn("warning: %s is not a variable of mqttload: it is ignored", key)
-}
-
-func names(specs map[string]flagSpec) []string {
-	var list []string
-	for n := range specs {
-		list = append(list, n)
-	}
-	slices.Sort(list)
-	return list
-}
-
-// checkToggle is for switches of the tool; package scenarios checks its own.
-func checkToggle(s setting, bad *bench.Faults) {
-	if s.tool && s.kind == toggle && s.value() != "true" && s.value() != "false" {
-		bad.Usage("", "%s is true or false", s.place)
-	}
+	t.warn("warning: %s is not a variable of mqttload: it is ignored", key)
 }
 
 // configPath is the configuration file: the one asked for, or the one that

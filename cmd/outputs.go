@@ -13,17 +13,8 @@ import (
 
 	"github.com/mqttload/mqttload/internal/bench"
 	"github.com/mqttload/mqttload/internal/file"
-	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/report"
 	"github.com/mqttload/mqttload/result"
-)
-
-// formatSet are the formats that a command writes, by the names of package report.
-type formatSet []string
-
-var (
-	reportFormats     = formatSet(report.Formats())
-	comparisonFormats = formatSet(report.ComparisonFormats())
 )
 
 // output is one place that the report goes to; path "" is standard output.
@@ -31,18 +22,6 @@ type output struct{ format, path string }
 
 // outputs are all of them; exactly one is standard output.
 type outputs []output
-
-// name is the format that s means, itself or an alias.
-func (known formatSet) name(s string) (string, error) {
-	full, err := report.FormatName(s)
-	if err == nil && slices.Contains(known, full) {
-		return full, nil
-	}
-	if near := text.Nearest(s, known); near != "" {
-		return "", fmt.Errorf("unknown format %q, did you mean %q?", s, near)
-	}
-	return "", fmt.Errorf("unknown format %q: known are %s", s, strings.Join(known, ", "))
-}
 
 // parse reads --output and --format.
 func (known formatSet) parse(s settings, bad *bench.Faults) outputs {
@@ -177,9 +156,9 @@ func (outs outputs) existing() []string {
 }
 
 // noteReplaced tells of the files that will be replaced.
-func (a *app) noteReplaced(outs outputs) {
+func (t *terminal) noteReplaced(outs outputs) {
 	for _, path := range outs.existing() {
-		a.warn("note: %s exists and will be replaced", path)
+		t.warn("note: %s exists and will be replaced", path)
 	}
 }
 

@@ -15,87 +15,6 @@ import (
 // mosquitto_pub: the same engine as run, with the flags of those tools, one case,
 // and no warm-up.
 
-// pick takes flags of run by name, one with another short letter as "name/letter".
-func pick(names ...string) (list []flagSpec) {
-	known := all(runFlags) // once: this runs at the start of every command
-	for _, name := range names {
-		name, short, other := strings.Cut(name, "/")
-		f := known[slices.IndexFunc(known, func(f flagSpec) bool { return f.name == name })]
-		if other {
-			f.short = short
-		}
-		list = append(list, f)
-	}
-	return list
-}
-
-// presetFlags puts a command's own flags between those that all three share.
-// properties are those of MQTT 5 that mean something to it.
-func presetFlags(properties []string, own ...flagSpec) []flagGroup {
-	groups := []flagGroup{
-		{"Target", pick("url", "host", "port", "connect-timeout", "connect-rate/R", "reconnect", "follow-server-reference",
-			"start-number", "source-ip")},
-		{"Load", own},
-	}
-	for _, g := range runFlags {
-		switch {
-		case strings.HasPrefix(g.title, "MQTT 5"):
-			g.flags = pick(properties...)
-		case strings.HasPrefix(g.title, "MQTT"):
-			g.flags = slices.DeleteFunc(slices.Clone(g.flags), func(f flagSpec) bool { return f.name == "topic" || f.name == "retain" })
-		case strings.HasPrefix(g.title, "Gates"):
-			g.flags = pick("fail-if", "gate")
-		case strings.HasPrefix(g.title, "Output"):
-			g.flags = slices.DeleteFunc(slices.Clone(g.flags), func(f flagSpec) bool { return f.name == "log" })
-		case !strings.HasPrefix(g.title, "Will") && g.title != "TLS":
-			continue
-		}
-		groups = append(groups, g)
-	}
-	return groups
-}
-
-var (
-	helloProperties = []string{"request-problem-information", "request-response-information"}
-	takenProperties = append([]string{"topic-alias-maximum", "receive-maximum", "maximum-packet-size"},
-		helloProperties...)
-	pubProperties = append([]string{"topic-alias", "message-expiry", "content-type", "response-topic",
-		"correlation-data", "payload-format"}, helloProperties...)
-	subProperties = append([]string{"subscription-identifier", "no-local", "retain-as-published", "retain-handling"},
-		takenProperties...)
-)
-
-// What some flags of run mean in a preset.
-var (
-	clientsFlag = flagSpec{name: "clients", short: "c", tool: true, aliases: []string{"count"}, value: "N",
-		help: "number of connections", preset: "1"}
-	durationFlag = flagSpec{name: "duration", value: "TIME", help: "stop after this time", preset: "run until stopped"}
-)
-
-var (
-	connFlags = presetFlags(takenProperties, slices.Concat(
-		[]flagSpec{clientsFlag, durationFlag}, pick("protocol", "transport", "tls"))...)
-	pubFlags = presetFlags(pubProperties, slices.Concat([]flagSpec{
-		clientsFlag,
-		{name: "message", short: "m", tool: true, value: "TEXT", help: "payload as text; same as --payload text:TEXT"},
-		{name: "size", short: "s", tool: true, value: "SIZE", help: "payload size; same as --payload", preset: "256"},
-		{name: "limit", short: "L", tool: true, value: "N", help: "stop after this many messages, over all publishers"},
-	}, pick("topic", "payload"), []flagSpec{
-		{name: "interval", short: "I", value: "TIME",
-			help: "time between two messages of each publisher, such as 10ms", preset: "1s"},
-	}, pick("rate", "rate-per-client", "stages", "ramp", "arrival"), []flagSpec{durationFlag}, pick("inflight"), []flagSpec{
-		{name: "verify", value: "MODE",
-			help: "on: stamp each payload in its first 8 bytes; off: send payloads unchanged", preset: "off"},
-	}, pick("qos", "retain", "protocol", "transport", "tls"))...)
-	subFlags = presetFlags(subProperties, slices.Concat([]flagSpec{
-		{name: "clients", short: "c", tool: true, value: "N", help: "number of subscribers", preset: "1"},
-		{name: "topic", short: "t", tool: true, value: "FILTER",
-			help: "filter to subscribe to; wildcards, variables and $share/GROUP/ allowed"},
-		{name: "count", short: "C", tool: true, value: "N", help: "stop after this many messages, over all clients"},
-		durationFlag,
-	}, pick("qos", "protocol", "transport", "tls"))...)
-)
-
 func (a *app) connCommand() *cobra.Command {
 	return a.preset("conn", "Connect clients and keep them connected", connFlags,
 		`Conn connects --clients clients, reports how long that took, and keeps them
@@ -162,18 +81,6 @@ func spellProtocol(s settings) {
 		}
 	}
 	s["protocol"] = one
-}
-
-// give makes a setting of run from one of a preset, which messages name.
-func (s settings) give(name, value string, from setting) {
-	s[name] = setting{flagSpec: pick(name)[0], values: []string{value}, source: from.source, place: from.place}
-}
-
-// giveDefault is for what nobody has set.
-func (s settings) giveDefault(name, value string) {
-	if _, given := s[name]; !given {
-		s.give(name, value, setting{source: fromFlag, place: "--" + name})
-	}
 }
 
 // clients is the number of them, as a text that package scenarios judges.
@@ -250,17 +157,4 @@ func openSub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 		bad.Usage("give --topic, such as -t 'bench/#'", "sub needs a filter to subscribe to")
 	}
 	return presetScenario("sub", scenarios.Subscribe.Name, s, bad)
-}
-
-// readCount is the number of messages after which sub ends, 0 for none.
-func readCount(s settings, bad *bench.Faults) int64 {
-	one, ok := s["count"]
-	if !ok {
-		return 0
-	}
-	n, err := strconv.ParseInt(one.value(), 10, 64)
-	if err != nil || n < 1 {
-		bad.Usage("", "%s %s: must be a whole number of messages from 1", one.place, printable(one.value()))
-	}
-	return n
 }

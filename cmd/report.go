@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -90,37 +89,4 @@ func mergeFaults(err error, files []*result.Input) error {
 		return bench.Faultf(bench.Unlike, "", "%v", err)
 	}
 	return damageFaults(err, bench.Unlike, files)
-}
-
-// damageFaults names the files with a histogram that cannot be decoded, which
-// is found out when something needs it, and failed with err. Without such a
-// file it is err itself, with class.
-func damageFaults(err error, class bench.Class, files []*result.Input) (bad bench.Faults) {
-	for _, in := range files {
-		if cause := damage(in.Report); cause != nil {
-			bad.Usage("see what else is wrong with it: mqttload audit "+in.Source, "%s: %v", in.Source, cause)
-		}
-	}
-	if len(bad) == 0 {
-		bad = bench.Faults{bench.Faultf(class, "", "%v", err)}
-	}
-	return bad
-}
-
-// damage is about the first histogram of r that cannot be decoded.
-func damage(r *result.Report) error {
-	if r == nil {
-		return nil
-	}
-	for _, c := range r.Cases {
-		for _, leg := range c.Latency.All() {
-			if leg.Histogram == nil {
-				continue
-			}
-			if _, err := leg.Histogram.Decode(); err != nil {
-				return fmt.Errorf("case %q, latency.%s: %w", c.ID, leg.Name, err)
-			}
-		}
-	}
-	return nil
 }

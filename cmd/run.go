@@ -76,7 +76,7 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 		a.override(sc, s, &bad)
 	}
 	r := &run{a: a, quiet: s["quiet"].on(), dryRun: s["dry-run"].on()}
-	r.cfg = bench.Config{Calibration: a.calibrationPath(), Strict: s["strict"].on(), Live: m.live, Enough: readCount(s, &bad)}
+	r.cfg = bench.Config{Calibration: calibrationPath(), Strict: s["strict"].on(), Live: m.live, Enough: readCount(s, &bad)}
 	r.cfg.Warn = func(line string) { a.warn("warning: %s", line) }
 	r.outs = reportFormats.parse(s, &bad)
 	r.view = a.viewOf(s, m.live, &bad)
@@ -164,9 +164,9 @@ func filesRead(args []string, s settings) (paths []string) {
 	return paths
 }
 
-func (a *app) warnScenario(sc *scenarios.Scenario) {
+func (t *terminal) warnScenario(sc *scenarios.Scenario) {
 	for _, w := range sc.Warnings() {
-		a.warn("warning: %s: %s", w.Message, w.Hint)
+		t.warn("warning: %s: %s", w.Message, w.Hint)
 	}
 }
 
@@ -181,6 +181,19 @@ func readSeed(s settings, bad *bench.Faults) uint64 {
 	n, err := strconv.ParseUint(one.value(), 10, 64)
 	if err != nil {
 		bad.Usage("", "%s %s: a seed is a whole number from 0 to 18446744073709551615", one.place, one.value())
+	}
+	return n
+}
+
+// readCount is the number of messages after which sub ends, 0 for none.
+func readCount(s settings, bad *bench.Faults) int64 {
+	one, ok := s["count"]
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseInt(one.value(), 10, 64)
+	if err != nil || n < 1 {
+		bad.Usage("", "%s %s: must be a whole number of messages from 1", one.place, printable(one.value()))
 	}
 	return n
 }
