@@ -1,17 +1,16 @@
 package broker
 
-// aliases are the Topic Aliases that the broker has given on one connection, to
-// the first topics that the client gets messages of. They end with the
+// aliases are the Topic Aliases that the broker sets on one connection, for the
+// first topics of which it sends messages to the client. They end with the
 // connection. [MQTT-3.3.2-7]
 type aliases struct {
 	limit   int               // the client's Topic Alias Maximum
-	numbers map[string]uint16 // by topic: the client has been told
+	numbers map[string]uint16 // by topic, once a message has set it
 }
 
-// use puts the alias into o that there is for its topic, in place of the topic
-// where the client knows it, or a new one beside it. It returns the topic, which
-// [aliases.said] wants. Nil gives none, and so does a packet that would be larger
-// than the client takes with one.
+// use sets the alias of o: an existing one replaces its topic, a new one goes with
+// it. It sets none if a is nil, or if the packet would then exceed maxPacket. It
+// returns the topic, for [aliases.said].
 func (a *aliases) use(o *outgoing, maxPacket int) (topic string) {
 	if a == nil {
 		return ""
@@ -30,15 +29,15 @@ func (a *aliases) use(o *outgoing, maxPacket int) (topic string) {
 	return topic
 }
 
-// said notes that the client is going to get o, which use has looked at.
+// said notes that o, which use has seen, is sent.
 func (a *aliases) said(topic string, o *outgoing) {
 	if o.alias > 0 && o.topic != "" {
 		a.numbers[topic] = o.alias
 	}
 }
 
-// takesAsIs reports whether a PUBLISH of a publisher of MQTT 5, or not, may be
-// copied to t, whose connection c is.
+// takesAsIs reports whether a PUBLISH may be copied to t without being encoded
+// again. c is the connection of t, and v5 says that the publisher uses MQTT 5.
 func (c *client) takesAsIs(v5 bool, t *target) bool {
 	return c.v5 == v5 && len(t.ids) == 0 && c.given == nil
 }

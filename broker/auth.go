@@ -10,14 +10,15 @@ import (
 
 // exchange is the enhanced authentication of one connection. [MQTT5 4.12]
 type exchange struct {
-	connect *packet.Connect // waits for the end of the first exchange
+	connect *packet.Connect // accepted at the end of the first exchange
 	scram   scramServer
-	started bool   // an exchange is under way, the client's first message is here
-	user    string // who the connection is, after the first exchange
+	started bool   // the client's first message of an exchange has come
+	user    string // of the connection, after the first exchange
 	final   []byte // Authentication Data of CONNACK
 }
 
-// identify judges who a CONNECT without Authentication Method is from.
+// identify checks the user name and password of a CONNECT without Authentication
+// Method.
 func (b *Broker) identify(p *packet.Connect) packet.ReasonCode {
 	switch {
 	case b.cfg.Users == nil:
@@ -33,17 +34,17 @@ func (b *Broker) identify(p *packet.Connect) packet.ReasonCode {
 func (c *client) startExchange(p *packet.Connect) error {
 	// [MQTT-4.12.0-1]
 	if c.b.cfg.Users == nil || *p.Properties.AuthMethod != scramMethod {
-		return c.deny(packet.ReasonBadAuthenticationMethod, errors.New("the client asks for another method than there is"))
+		return c.deny(packet.ReasonBadAuthenticationMethod, errors.New("the client asks for an authentication method that the broker does not support"))
 	}
 	c.auth = &exchange{connect: p}
 	if p.Properties.AuthData == nil {
-		// Some wait to be asked for what they have to say first.
+		// Some clients send their first message only when asked.
 		return c.sendAuth(packet.ReasonContinueAuthentication, nil)
 	}
 	return c.challenge(p.Properties.AuthData)
 }
 
-// onExchange handles what comes between CONNECT and CONNACK.
+// onExchange handles the packets between CONNECT and CONNACK.
 func (c *client) onExchange(f packet.Frame) error {
 	switch f.Type() {
 	case packet.AUTH:
@@ -56,7 +57,7 @@ func (c *client) onExchange(f packet.Frame) error {
 		return errDisconnected
 	}
 	// [MQTT-3.1.2-30]
-	return c.deny(packet.ReasonProtocolError, fmt.Errorf("%s before the authentication is over", f.Type()))
+	return c.deny(packet.ReasonProtocolError, fmt.Errorf("%s before the end of the authentication", f.Type()))
 }
 
 // onAuth handles an AUTH, of CONNECT's exchange or of a later one.
@@ -76,12 +77,12 @@ func (c *client) onAuth(f packet.Frame) error {
 		return c.deny(packet.ReasonProtocolError, errors.New("AUTH without an authentication method in CONNECT"))
 	case p.Properties.AuthMethod == nil || *p.Properties.AuthMethod != scramMethod:
 		// [MQTT-4.12.0-5] [MQTT-4.12.1-1]
-		return c.deny(packet.ReasonBadAuthenticationMethod, errors.New("AUTH has another method than CONNECT"))
+		return c.deny(packet.ReasonBadAuthenticationMethod, errors.New("AUTH has a different authentication method from CONNECT"))
 	case again == (c.auth.connect != nil || c.auth.started), !again && p.Code != packet.ReasonContinueAuthentication:
-		// [MQTT-4.12.0-3] During an exchange the client says 0x18, and 0x19 to begin another.
-		return c.deny(packet.ReasonProtocolError, fmt.Errorf("AUTH %s out of turn", p.Code))
+		// [MQTT-4.12.0-3] The client continues an exchange with 0x18, and starts another with 0x19.
+		return c.deny(packet.ReasonProtocolError, fmt.Errorf("unexpected AUTH %s", p.Code))
 	case c.auth.started:
-		return c.conclude(p.Properties.AuthData)
+		return c.finishExchange(p.Properties.AuthData)
 	}
 	return c.challenge(p.Properties.AuthData)
 }
@@ -91,7 +92,7 @@ func (c *client) challenge(data []byte) error {
 	c.auth.scram = scramServer{users: c.b.cfg.Users, nonce: rand.Text}
 	first, err := c.auth.scram.begin(string(data))
 	if err == nil && c.auth.user != "" && c.auth.scram.user != c.auth.user {
-		err = errors.New("another user than the connection was made for")
+		err = errors.New("re-authentication as a different user")
 	}
 	if err != nil {
 		return c.deny(packet.ReasonNotAuthorized, err)
@@ -101,8 +102,9 @@ func (c *client) challenge(data []byte) error {
 	return c.sendAuth(packet.ReasonContinueAuthentication, []byte(first))
 }
 
-// conclude judges the last message of an exchange, and accepts.
-func (c *client) conclude(data []byte) error {
+// finishExchange checks the client's last message of an exchange and accepts the
+// client.
+func (c *client) finishExchange(data []byte) error {
 	a := c.auth
 	a.started = false
 	final, err := a.scram.end(string(data))
@@ -121,8 +123,8 @@ func (c *client) conclude(data []byte) error {
 	return c.accept(connect)
 }
 
-// deny ends the connection with a reason: in CONNACK before there is a session
-// [MQTT-4.12.0-4], in DISCONNECT afterwards [MQTT-4.12.1-2].
+// deny ends the connection with a reason, in CONNACK before the client has a
+// session [MQTT-4.12.0-4], in DISCONNECT afterwards [MQTT-4.12.1-2].
 func (c *client) deny(code packet.ReasonCode, err error) error {
 	if c.sess != nil {
 		return &closeError{code, err.Error()}
@@ -140,7 +142,7 @@ func (c *client) sendAuth(code packet.ReasonCode, data []byte) error {
 	}
 	// [MQTT-3.1.2-24]
 	if len(out) > c.maxPacket {
-		return fmt.Errorf("send AUTH: %d bytes are over the client's Maximum Packet Size of %d", len(out), c.maxPacket)
+		return fmt.Errorf("send AUTH: %d bytes exceed the client's Maximum Packet Size of %d", len(out), c.maxPacket)
 	}
 	buf := c.ackBuffer()
 	*buf = append(*buf, out...)

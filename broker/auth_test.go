@@ -73,11 +73,11 @@ func TestSCRAMRefuses(t *testing.T) {
 		strings.Replace(clientFinal, "r=rOpr", "r=rOps", 1):           "nonce",
 		strings.Replace(clientFinal, "$k0,p=", "$k,p=", 1):            "nonce",
 		"c=biws,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=":       "nonce",
-		strings.Replace(clientFinal, "p=dHzb", "p=dHz", 1):            "proof that is none",
-		strings.Replace(clientFinal, "p=dHzb", "p=", 1):               "proof that is none",
+		strings.Replace(clientFinal, "p=dHzb", "p=dHz", 1):            "malformed proof",
+		strings.Replace(clientFinal, "p=dHzb", "p=", 1):               "malformed proof",
 		strings.Replace(clientFinal, "p=dHzb", "p=eHzb", 1):           "is wrong",
 		strings.Replace(clientFinal, ",p=", ",x=extension,p=", 1):     "is wrong", // the proof is of everything
-		strings.Replace(clientFinal, "p=dHzbZapW", "p=AAAAAAAAAA", 1): "proof that is none",
+		strings.Replace(clientFinal, "p=dHzbZapW", "p=AAAAAAAAAA", 1): "malformed proof",
 	} {
 		s := pencil(t)
 		_, _ = s.begin(clientFirst)
@@ -174,9 +174,9 @@ func TestUsers(t *testing.T) {
 		t.Error("a password that was right is derived again, or another one taken for it")
 	}
 	for want, list := range map[string][]User{
-		"user 2 of 2: the same name": {{"u", "p"}, {"u", "s3cret"}},
-		"user 1 of 1: name":          {{"\u00fc", "s3cret"}},
-		"user 1 of 2: name":          {{"s3cret", ""}, {"v", "q"}},
+		"user 2 of 2: an earlier user has this name": {{"u", "p"}, {"u", "s3cret"}},
+		"user 1 of 1: name":                          {{"\u00fc", "s3cret"}},
+		"user 1 of 2: name":                          {{"s3cret", ""}, {"v", "q"}},
 	} {
 		if _, err := NewUsers(list); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("got %v, want %q", err, want)

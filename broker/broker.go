@@ -37,20 +37,20 @@ import (
 // ErrClosed is returned by Serve once the broker has been shut down.
 var ErrClosed = errors.New("broker closed")
 
-// Config are the limits of a [Broker]. The zero value is usable: each zero
-// stands for the default named.
+// Config sets the limits of a [Broker]. The zero value is usable: a zero field
+// stands for the default that its comment gives.
 type Config struct {
 	// MaxPacketSize is the largest packet accepted from a client, in bytes;
 	// default [packet.MaxPacketSize]. Memory grows with the bytes received, not
 	// with the length claimed.
 	MaxPacketSize int
 	// ReceiveMaximum is how many QoS 1 and 2 messages a client may have
-	// unacknowledged; default 65,535. Told to MQTT 5 clients. [MQTT5 3.2.2.3.3]
+	// unacknowledged; default 65,535. CONNACK tells MQTT 5 clients. [MQTT5 3.2.2.3.3]
 	ReceiveMaximum uint16
 	// MaximumQoS limits publications and granted subscriptions; nil is 2.
 	MaximumQoS *byte
-	// TopicAliasMaximum is how many aliases an MQTT 5 client may set, and is
-	// given at most; default 1,024. [MQTT5 3.2.2.3.8]
+	// TopicAliasMaximum is how many aliases an MQTT 5 client may set, and how many
+	// the broker sets at most; default 1,024. [MQTT5 3.2.2.3.8]
 	TopicAliasMaximum uint16
 	// RetainUnavailable refuses retained messages. [MQTT5 3.2.2.3.5]
 	RetainUnavailable bool
@@ -58,41 +58,42 @@ type Config struct {
 	// sessions without Clean Session; default no cap.
 	MaxSessionExpiry time.Duration
 
-	// MaxClients and MaxSessions bound connections and sessions, those without
-	// a connection included; default 1,000,000 each.
+	// MaxClients bounds the connections, and MaxSessions the sessions with and
+	// without a connection; default 1,000,000 each.
 	MaxClients, MaxSessions int
-	// MaxInflight bounds the unacknowledged messages towards one subscriber,
-	// besides its own Receive Maximum; default and most 65,535.
+	// MaxInflight bounds the unacknowledged messages to one subscriber, as does
+	// the subscriber's own Receive Maximum; default and maximum 65,535.
 	MaxInflight int
 	// MaxQueuedMessages bounds the queue of a session that is not connected;
-	// default 100,000. What does not fit is dropped and counted.
+	// default 100,000. Messages that do not fit are dropped and counted.
 	MaxQueuedMessages int
 	// MaxQueuedBytes bounds what one session may hold in memory, queued or
 	// waiting to be written; default 64 MiB.
 	MaxQueuedBytes int
 	// MaxRetainedBytes bounds all retained messages together; default 256 MiB.
 	MaxRetainedBytes int
-	// StallTimeout is how long a subscriber may take nothing while something
-	// waits for it; then it is disconnected. Default 30 s.
+	// StallTimeout is how long a subscriber may read nothing while data waits for
+	// it; after that it is disconnected. Default 30 s.
 	StallTimeout time.Duration
-	// MaxKeepAlive is the longest Keep Alive that an MQTT 5 client gets when it
-	// asks for one: it is told Server Keep Alive. Default no limit; 3.x has no way
-	// to be told, and gets what it asks for. [MQTT5 3.2.2.3.14]
+	// MaxKeepAlive bounds the Keep Alive of an MQTT 5 client that asks for one:
+	// CONNACK carries Server Keep Alive. Default no limit. A 3.x client always gets
+	// the Keep Alive that it asks for: its CONNACK has no room for another.
+	// [MQTT5 3.2.2.3.14]
 	MaxKeepAlive time.Duration
-	// RefusedFilters are topic filters that nobody may subscribe to, shared or
-	// not: SUBACK answers 0x80. To MQTT 3.1, whose section 3.9 has no way to say so
-	// and wants a positive answer, it grants a QoS, and nothing is delivered.
+	// RefusedFilters are topic filters to which no client may subscribe, shared or
+	// not: SUBACK answers 0x80. SUBACK of MQTT 3.1 has no code for a refusal
+	// [MQTT31-3.9]: there it grants a QoS, and nothing is delivered.
 	RefusedFilters []string
 	// ConnectTimeout is how long a new connection may take for its TLS
 	// handshake and its CONNECT; default 10 s.
 	ConnectTimeout time.Duration
 
-	// Users are who may connect, by user name and password or, in MQTT 5, by
-	// SCRAM-SHA-256; nil lets everybody in, and knows no Authentication Method.
-	// [MQTT5 4.12]
+	// Users may connect, by user name and password or, in MQTT 5, by
+	// SCRAM-SHA-256. With nil every client may connect, and the broker supports no
+	// Authentication Method. [MQTT5 4.12]
 	Users *Users
-	// ServerReference, where not "", sends every MQTT 5 client to another server,
-	// with ServerReferenceCode: [packet.ReasonServerMoved], or by default
+	// ServerReference, unless it is "", refers every MQTT 5 client to another
+	// server. ServerReferenceCode is [packet.ReasonServerMoved], or by default
 	// [packet.ReasonUseAnotherServer]. [MQTT5 4.11]
 	ServerReference     string
 	ServerReferenceCode packet.ReasonCode
@@ -101,7 +102,7 @@ type Config struct {
 	// time per message: the fastest paths are off.
 	Faults []Fault
 
-	// Logf, when set, is told why connections were closed.
+	// Logf, unless it is nil, logs why connections were closed.
 	Logf func(format string, args ...any)
 }
 
@@ -133,11 +134,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Broker is a running broker. Make one with [New]; it holds no goroutine
-// before its first connection.
+// Broker is a running broker. Make one with [New]; it runs no goroutine before its
+// first connection.
 //
 // Locks are taken in this order: Broker.mu or session.mu, then tree.mu or
-// retained.mu, then a wire.Conn's own. Nobody holds two sessions.
+// retained.mu, then a wire.Conn's own. No goroutine holds two sessions.
 type Broker struct {
 	cfg      Config
 	maxQoS   byte
@@ -146,7 +147,7 @@ type Broker struct {
 	retained retained
 	faults   *faults // nil without
 	count    counters
-	wg       sync.WaitGroup // connections, the sweeper, wills on their way
+	wg       sync.WaitGroup // connections, the sweeper, wills being published
 	stop     chan struct{}  // closed by Shutdown
 
 	mu        sync.Mutex
@@ -155,7 +156,7 @@ type Broker struct {
 	listeners map[net.Listener]struct{}
 	clients   map[*client]struct{}
 	sessions  map[string]*session
-	timed     map[*session]struct{} // without connection, with something due
+	timed     map[*session]struct{} // sessions without a connection that will expire or have a will
 	gone      wireTotals            // of connections that have ended
 	entered   int                   // connections that have a session
 	serial    uint64                // for assigned client identifiers
@@ -195,7 +196,7 @@ func (b *Broker) logf(format string, args ...any) {
 func (b *Broker) Shutdown(ctx context.Context) error {
 	clients := b.close()
 	if b.faults != nil {
-		b.faults.queue.Stop() // what is held back is lost
+		b.faults.queue.Stop() // messages that are held back are lost
 	}
 	for _, c := range clients {
 		c.kick(packet.ReasonServerShuttingDown)
@@ -220,14 +221,14 @@ func (b *Broker) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Close is Shutdown with two seconds of patience.
+// Close is [Broker.Shutdown] with a timeout of two seconds.
 func (b *Broker) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	return b.Shutdown(ctx)
 }
 
-// close refuses what is new and returns the connections there are.
+// close refuses new connections and returns the existing ones.
 func (b *Broker) close() []*client {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -250,23 +251,23 @@ func (b *Broker) clientList() []*client {
 	return list
 }
 
-// Stats are the counters of a [Broker] since it was made, and what it holds.
+// Stats are the counters of a [Broker] since it was made, and its current state.
 type Stats struct {
-	// Connections counts every connection accepted; Connected and Sessions are
-	// those there are.
+	// Connections counts all accepted connections; Connected and Sessions are the
+	// current numbers.
 	Connections            int64
 	Connected, Sessions    int
 	Subscriptions          int
 	RetainedMessages       int
 	MessagesIn             int64 // PUBLISH packets received, repeated ones included
 	MessagesOut            int64 // PUBLISH packets appended for subscribers
-	Dropped                int64 // messages lost for want of room; 0 unless sessions without connection overflow
+	Dropped                int64 // messages dropped because the queue of a session without a connection was full
 	Oversize               int64 // messages above a subscriber's Maximum Packet Size [MQTT-3.1.2-25]
 	Expired                int64 // messages whose Message Expiry Interval had passed
 	BytesIn, BytesOut      int64
 	Reads, Writes          int64 // batches, which are system calls on plain sockets
 	Stalled                int64 // subscribers disconnected by StallTimeout
-	RefusedRetainedPublish int64 // retained messages not stored for want of room
+	RefusedRetainedPublish int64 // retained messages not stored because of MaxRetainedBytes
 }
 
 // counters are added to once per read batch.
@@ -286,8 +287,8 @@ func (t *wireTotals) add(c *client) {
 	}
 }
 
-// Stats returns the counters. Messages of read batches that are being handled
-// are not yet in it.
+// Stats returns the counters. They do not yet include the read batches that are
+// being handled.
 func (b *Broker) Stats() Stats {
 	b.mu.Lock()
 	total := b.gone

@@ -22,18 +22,18 @@ type closeError struct {
 
 func (e *closeError) Error() string { return fmt.Sprintf("%s: %s", e.code, e.why) }
 
-// errDisconnected is the end of a connection whose client has sent DISCONNECT.
+// errDisconnected means that the client has sent DISCONNECT.
 var errDisconnected = errors.New("client has disconnected")
 
-// errRefused is the end of a connection that has got a CONNACK with an error.
+// errRefused means that the broker has answered CONNECT with an error.
 var errRefused = errors.New("connection refused")
 
-// client is one connection. Its fields belong to the goroutine that reads it,
-// unless they say otherwise.
+// client is one connection. Its fields belong to the goroutine that reads from it,
+// unless their comments say otherwise.
 type client struct {
 	router
 	nc      net.Conn
-	wc      *wire.Conn // others use it only through session.conn
+	wc      *wire.Conn // other goroutines use it only through session.conn
 	wcRef   atomic.Pointer[wire.Conn]
 	started int64
 
@@ -46,10 +46,10 @@ type client struct {
 	ackDecoder packet.Ack
 	propBuf    []byte
 	aliases    []string // by Topic Alias
-	lastAlias  uint16   // of the PUBLISH that the router's last route was looked up for; 0 is none
-	given      *aliases // those for the client, under its session's lock; nil where it takes none
-	acks       *[]byte  // acknowledgements of this batch; nil when there are none
-	unsent     int      // of them those that free an identifier of the client
+	lastAlias  uint16   // of the PUBLISH for which the last route was looked up; 0 means none
+	given      *aliases // Topic Aliases to the client, under its session's lock; nil if it accepts none
+	acks       *[]byte  // acknowledgements of this batch; nil before the first
+	unsent     int      // how many of them free an identifier of the client
 
 	done      chan struct{} // closed when the session is free for another connection
 	wakeCh    chan struct{}
@@ -58,9 +58,9 @@ type client struct {
 	dirty     atomic.Bool // on the dirty list of some router
 	kicked    atomic.Uint32
 	seen      atomic.Int64 // time of the last read
-	keepAlive atomic.Int64 // ns; 0 is none
+	keepAlive atomic.Int64 // ns; 0 means none
 
-	// Only the sweeper uses them.
+	// Only the sweeper uses these.
 	lastWrites, lastWriteAt int64
 	lastAcks, lastAckAt     int64
 	lastProgress            int64
@@ -78,7 +78,8 @@ func newClient(b *Broker, nc net.Conn) *client {
 // wire returns the connection for other goroutines; nil during the handshake.
 func (c *client) wire() *wire.Conn { return c.wcRef.Load() }
 
-// handshake ends with c.wc ready. It runs in the connection's own goroutine.
+// handshake does the TLS handshake, if there is one, and sets c.wc. It runs in the
+// connection's own goroutine.
 func (c *client) handshake() error {
 	if t := wire.TLSOf(c.nc); t != nil {
 		if err := t.SetDeadline(time.Now().Add(c.b.cfg.ConnectTimeout)); err != nil {
@@ -91,8 +92,8 @@ func (c *client) handshake() error {
 			return err
 		}
 	}
-	// The version is not known before CONNECT: the scanner lets through what any
-	// version allows, and the decoders look again.
+	// The version is unknown until CONNECT: the scanner accepts what any version
+	// allows, and the decoders check again.
 	c.wc = wire.New(c.nc, wire.Options{
 		MaxPacketSize: c.b.cfg.MaxPacketSize, Version: packet.V31, OnRoom: c.onRoom,
 	})
@@ -100,13 +101,13 @@ func (c *client) handshake() error {
 	return nil
 }
 
-// onRoom runs in whatever goroutine has written.
+// onRoom runs in the goroutine that has written.
 func (c *client) onRoom() { c.sess.room(c) }
 
 // serve runs the connection to its end.
 func (c *client) serve() {
 	err := c.read()
-	c.settleAccounts()
+	c.finishBatch()
 	told := c.farewell(err)
 	if c.sess != nil {
 		c.b.leave(c)
@@ -202,9 +203,9 @@ func (c *client) handle(f packet.Frame) error {
 
 var ackPool = sync.Pool{New: func() any { return new([]byte) }}
 
-// ackBuffer is where answers of this batch gather. They are appended to the
-// out buffer once, so that a run of messages to another session is not
-// interrupted for each of them.
+// ackBuffer collects the answers of this batch. They are appended to the out
+// buffer once, so that a run of messages to another session is not interrupted
+// for each answer.
 func (c *client) ackBuffer() *[]byte {
 	if c.acks == nil {
 		c.acks = ackPool.Get().(*[]byte)
@@ -217,7 +218,7 @@ func (c *client) ack(t packet.Type, id uint16) {
 	*buf = packet.AppendAck(*buf, t, id)
 }
 
-// ackWith answers with a reason, which 3.x does not know.
+// ackWith answers with a reason code, which only MQTT 5 has.
 func (c *client) ackWith(t packet.Type, id uint16, code packet.ReasonCode) {
 	if !c.v5 || code == packet.ReasonSuccess {
 		c.ack(t, id)
@@ -225,10 +226,10 @@ func (c *client) ackWith(t packet.Type, id uint16, code packet.ReasonCode) {
 	}
 	buf := c.ackBuffer()
 	a := packet.Ack{Type: t, PacketID: id, Code: code}
-	*buf, _ = a.Append(*buf, c.version) // codes are constants that fit their packets
+	*buf, _ = a.Append(*buf, c.version) // it does not fail: the codes are valid for their packets
 }
 
-// appendAcks moves the answers gathered to the out buffer of c.
+// appendAcks moves the collected answers to the out buffer of c.
 func (c *client) appendAcks(out []byte) []byte {
 	if c.acks == nil {
 		return out
@@ -240,9 +241,9 @@ func (c *client) appendAcks(out []byte) []byte {
 	return out
 }
 
-// settleAccounts appends the answers and writes everything this batch has caused.
-// It returns how many bytes wait in the connection's own out buffer.
-func (c *client) settleAccounts() (pending int) {
+// finishBatch appends the answers and writes everything that this batch has
+// caused. It returns how many bytes wait in the connection's own out buffer.
+func (c *client) finishBatch() (pending int) {
 	own := c.acks != nil
 	if own {
 		if c.to == c && c.held != nil {
@@ -262,21 +263,21 @@ func (c *client) settleAccounts() (pending int) {
 	return pending
 }
 
-// endBatch writes, and makes a client wait that does not take the answers to
-// what it sends.
+// endBatch writes. A client that does not read the answers to its packets has to
+// wait.
 func (c *client) endBatch() error {
-	if c.settleAccounts() < c.b.cfg.MaxQueuedBytes || c.sess == nil {
+	if c.finishBatch() < c.b.cfg.MaxQueuedBytes || c.sess == nil {
 		return nil
 	}
 	return c.waitFor(c.sess)
 }
 
-// makeRoom waits until the subscribers of the message before have room.
+// makeRoom waits until the subscribers of the previous message have room.
 func (c *client) makeRoom() error {
 	if len(c.jammed) == 0 {
 		return nil
 	}
-	c.settleAccounts()
+	c.finishBatch()
 	for _, s := range c.jammed {
 		if err := c.waitFor(s); err != nil {
 			return err
@@ -287,11 +288,11 @@ func (c *client) makeRoom() error {
 	return nil
 }
 
-// waitFor blocks until s has room for another message of c. Nothing is held.
+// waitFor blocks until s has room for another message of c. c holds no session.
 func (c *client) waitFor(s *session) error {
 	if s == c.sess && s.owed(c.b.cfg.MaxQueuedBytes) {
-		// Only this goroutine could read the acknowledgements that are missing.
-		return &closeError{packet.ReasonQuotaExceeded, "too much unacknowledged of what it has published to itself"}
+		// Only this goroutine could read the missing acknowledgements.
+		return &closeError{packet.ReasonQuotaExceeded, "too many unacknowledged messages that the client has published to itself"}
 	}
 	if s.hasRoomFor(c) {
 		return nil
@@ -310,7 +311,7 @@ func (c *client) waitFor(s *session) error {
 // called.
 func (c *client) block() (unblock func()) {
 	c.blocked.Store(true)
-	c.sess.setBlocked(true) // which may be what another one waits for
+	c.sess.setBlocked(true) // another goroutine may wait for this session
 	return func() {
 		c.sess.setBlocked(false)
 		c.seen.Store(c.b.now())
@@ -333,8 +334,8 @@ func (c *client) wakeUp() {
 	}
 }
 
-// kick asks the connection's goroutine to end it with a reason. It does not
-// block and may be called from anywhere.
+// kick asks the connection's goroutine to end it with a reason. It does not block
+// and may be called from any goroutine.
 func (c *client) kick(code packet.ReasonCode) {
 	if !c.kicked.CompareAndSwap(0, uint32(code)) {
 		return
@@ -352,12 +353,12 @@ func (c *client) kickError() error {
 	}
 	why := "closed by the broker"
 	if err := c.wc.Err(); err != nil && code == packet.ReasonUnspecifiedError {
-		why = err.Error() // of cut
+		why = err.Error() // cut has set it
 	}
 	return &closeError{code, why}
 }
 
-// cut ends the connection without a word.
+// cut ends the connection at once, without a DISCONNECT.
 func (c *client) cut(err error) {
 	c.kicked.CompareAndSwap(0, uint32(packet.ReasonUnspecifiedError))
 	c.wakeUp()
@@ -371,23 +372,23 @@ func (c *client) cut(err error) {
 const (
 	// farewellTimeout bounds the writing of the last packet.
 	farewellTimeout = 500 * time.Millisecond
-	// lingerSilence, lingerTimeout and lingerBytes bound the reading after it:
-	// closing a socket with unread data resets it, and the client would lose that
-	// packet. A client that has much to read before it, and answers that, is
-	// not silent.
+	// lingerSilence, lingerTimeout and lingerBytes bound the reading after that:
+	// closing a socket with unread data resets it, and the client would lose the
+	// last packet. A client that still reads and answers earlier packets is not
+	// silent.
 	lingerSilence = 250 * time.Millisecond
 	lingerTimeout = 1500 * time.Millisecond
 	lingerBytes   = 4 << 20
 )
 
-// farewell tells the client why, where there is something to tell, and
-// reports whether the client may be still about to read it.
+// farewell sends the reason to the client, if the connection still works, and
+// reports whether the client may still have to read it.
 func (c *client) farewell(err error) bool {
 	code, tell := reasonOf(err)
 	if !tell {
 		return false
 	}
-	// [MQTT-3.14.0-1] [MQTT-4.13.1-1]; 3.1.1 closes without a word [MQTT-4.8.0-1]
+	// [MQTT-3.14.0-1] [MQTT-4.13.1-1]; 3.1.1 just closes [MQTT-4.8.0-1]
 	if c.v5 && c.connected.Load() {
 		d := packet.Disconnect{Code: code}
 		out := c.wc.Begin()
@@ -404,8 +405,8 @@ func (c *client) farewell(err error) bool {
 	return true
 }
 
-// reasonOf returns the reason code of err, and whether the connection still
-// works so that it can be told.
+// reasonOf returns the reason code of err, and whether the connection still works,
+// so that the code can be sent.
 func reasonOf(err error) (packet.ReasonCode, bool) {
 	var malformed *packet.MalformedError
 	var closed *closeError
@@ -420,7 +421,7 @@ func reasonOf(err error) (packet.ReasonCode, bool) {
 	return 0, false
 }
 
-// linger reads until the client closes too, but not for long.
+// linger reads until the client closes the connection, too, for a short time.
 func (c *client) linger() {
 	half, ok := c.nc.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {

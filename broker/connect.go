@@ -44,8 +44,8 @@ func (c *client) connect(f packet.Frame) error {
 	return c.accept(&p)
 }
 
-// turnAway refuses a CONNECT, and returns the end of its connection: nothing
-// behind it is read. [MQTT-3.1.4-6] [MQTT-3.2.2-7], [MQTT-3.1.4-5] of 3.1.1
+// turnAway refuses a CONNECT, and returns the error that ends its connection:
+// nothing after the CONNECT is read. [MQTT-3.1.4-6] [MQTT-3.2.2-7], [MQTT-3.1.4-5] of 3.1.1
 func (c *client) turnAway(code packet.ReasonCode) error {
 	c.refuse(c.version, code)
 	return fmt.Errorf("%w: %s", errRefused, code)
@@ -74,7 +74,7 @@ func claimedVersion(body []byte) packet.Version {
 	return packet.V311
 }
 
-// returnCodes are the reasons that 3.x has a return code for. [MQTT311 3.2.2.3]
+// returnCodes are the return codes of 3.x for reason codes. [MQTT311 3.2.2.3]
 var returnCodes = map[packet.ReasonCode]packet.ReasonCode{
 	packet.ReasonUnsupportedProtocolVersion: 1,
 	packet.ReasonClientIdentifierNotValid:   2,
@@ -86,7 +86,7 @@ var returnCodes = map[packet.ReasonCode]packet.ReasonCode{
 	packet.ReasonNotAuthorized:              5,
 }
 
-// refuse answers CONNECT with an error, where the version has a code for it.
+// refuse answers CONNECT with an error, if the version has a code for it.
 // [MQTT-3.1.4-2], [MQTT-3.2.2-4] and [MQTT-3.2.2-6] of 3.1.1
 func (c *client) refuse(v packet.Version, code packet.ReasonCode) {
 	if v != packet.V5 {
@@ -107,10 +107,10 @@ func (c *client) refuse(v packet.Version, code packet.ReasonCode) {
 	c.wc.End(out)
 }
 
-// refers reports whether clients of version v are sent to another server.
+// refers reports whether clients of version v are referred to another server.
 func (b *Broker) refers(v packet.Version) bool { return v == packet.V5 && b.cfg.ServerReference != "" }
 
-// admit checks a well-formed CONNECT against what the broker offers.
+// admit checks a well-formed CONNECT against the capabilities of the broker.
 func (b *Broker) admit(p *packet.Connect) packet.ReasonCode {
 	switch {
 	case hasControl(p.ClientID), hasControl(p.Username), p.Will != nil && hasControl(p.Will.Topic):
@@ -160,8 +160,9 @@ func (b *Broker) capExpiry(expiry uint32) uint32 {
 	return expiry
 }
 
-// enter gives c its session: a new one or, unless it wants a clean start, the
-// one kept for its client identifier. A connection that has it is ended first.
+// enter gives c its session: a new one or, unless the client wants a clean start,
+// the one kept for its client identifier. It first ends a connection that has
+// this session.
 func (b *Broker) enter(c *client, p *packet.Connect) (present bool, code packet.ReasonCode) {
 	for {
 		old, present, code := b.tryEnter(c, p)
@@ -174,7 +175,8 @@ func (b *Broker) enter(c *client, p *packet.Connect) (present bool, code packet.
 	}
 }
 
-// tryEnter returns the connection that has to go first, if there is one.
+// tryEnter is enter, unless another connection has the session: it then returns
+// this connection.
 func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bool, code packet.ReasonCode) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,7 +213,7 @@ func (b *Broker) tryEnter(c *client, p *packet.Connect) (old *client, present bo
 	return nil, present, 0
 }
 
-// clientID returns the identifier of a new session, assigned where the client
+// clientID returns the identifier of a new session, and assigns one if the client
 // has sent none. [MQTT-3.1.3-6] [MQTT-3.2.2-16] b.mu is held.
 func (b *Broker) clientID(p *packet.Connect) string {
 	if p.ClientID != "" {
@@ -236,7 +238,7 @@ func (c *client) start(p *packet.Connect, present, assigned bool) error {
 			// [MQTT-3.3.4-9]
 			limit = min(limit, int(*m))
 		}
-		// [MQTT-3.1.2-27] absent is 0.
+		// [MQTT-3.1.2-27] If it is absent it is 0.
 		if m := p.Properties.TopicAliasMaximum; m != nil && *m > 0 {
 			c.given = &aliases{limit: int(min(*m, c.b.cfg.TopicAliasMaximum)), numbers: map[string]uint16{}}
 		}
@@ -255,12 +257,12 @@ func (c *client) start(p *packet.Connect, present, assigned bool) error {
 	}
 	// [MQTT-3.1.2-24]
 	if len(connack) > c.maxPacket {
-		return fmt.Errorf("answer CONNECT: %d bytes are over the client's Maximum Packet Size of %d", len(connack), c.maxPacket)
+		return fmt.Errorf("answer CONNECT: %d bytes exceed the client's Maximum Packet Size of %d", len(connack), c.maxPacket)
 	}
 	// [MQTT-3.1.4-5] [MQTT-3.2.0-1], [MQTT-3.1.4-4] of 3.1.1
 	c.connected.Store(true)
 	c.sess.attach(c, connack, limit)
-	_ = c.wc.Flush() // an error ends the next Fill too
+	_ = c.wc.Flush() // after an error the next Fill fails, too
 	return nil
 }
 
@@ -315,8 +317,8 @@ func (c *client) onDisconnect(f packet.Frame) error {
 	return errDisconnected
 }
 
-// setExpiry changes the Session Expiry Interval, unless it was 0 and is not to
-// stay so. [MQTT5 3.14.2.2.2]
+// setExpiry changes the Session Expiry Interval and reports whether that is
+// allowed: 0 must stay 0. [MQTT5 3.14.2.2.2]
 func (c *client) setExpiry(seconds uint32) bool {
 	c.b.mu.Lock()
 	defer c.b.mu.Unlock()
@@ -327,7 +329,8 @@ func (c *client) setExpiry(seconds uint32) bool {
 	return true
 }
 
-// leave gives up the session of c, which has ended, and sees to its will.
+// leave releases the session of c, which has ended, and publishes its will or
+// schedules it.
 func (b *Broker) leave(c *client) {
 	s := c.sess
 	s.detach()
@@ -362,9 +365,9 @@ func (b *Broker) leave(c *client) {
 	b.publishWills(due)
 }
 
-// end forgets a session without connection. What that leaves to others, its will
-// and its part of shared subscriptions, is delivered without b.mu, which that
-// does not need. b.mu is held.
+// end removes a session that has no connection. A goroutine of its own publishes
+// its will and hands over its messages of shared subscriptions, because this must
+// not happen under b.mu. b.mu is held.
 func (b *Broker) end(s *session) {
 	if b.sessions[s.id] == s {
 		delete(b.sessions, s.id)

@@ -34,7 +34,7 @@ type Fault struct {
 	QoS *byte
 	// From, Every and Times choose among the messages that match, numbered from 1
 	// in the order in which the broker handles them: the first to suffer is From,
-	// then each Every-th after it, Times messages in all. Every defaults to 1, From
+	// then every Every-th after it, and Times messages in all. Every defaults to 1, From
 	// to Every, and Times to no limit. A fault counts over all topics and clients:
 	// use one fault per topic to count for each.
 	From, Every, Times int64
@@ -77,8 +77,8 @@ type Repeat struct {
 // Stall stops all traffic of one direction on one connection for a time.
 // Inbound, nothing more is read from the publisher, the message included.
 // Outbound, messages to the subscriber wait in its session; acknowledgements do
-// not. Publishers wait as for any slow subscriber, whom [Config].StallTimeout
-// disconnects if it is the shorter one.
+// not. Publishers wait as they do for any slow subscriber, and StallTimeout of
+// [Config] applies.
 type Stall time.Duration
 
 // Cut ends a connection without a DISCONNECT. Inbound it is the publisher's,
@@ -113,10 +113,10 @@ func (f *fate) times() int {
 	return 1 + max(f.copies, 0)
 }
 
-// faults are those of one broker. The nil pointer stands for a broker without.
+// faults are the faults of one broker. It is nil if there are none.
 type faults struct {
 	list [Outbound + 1][]*countedFault
-	// queue has what happens later; router belongs to its goroutine.
+	// queue runs delayed actions; router belongs to its goroutine.
 	queue  pace.Queue
 	router router
 }

@@ -22,7 +22,7 @@ func (c *client) publishFaulty(rt *route) error {
 	}
 	if p.QoS < 2 || !c.sess.inbound.has(p.PacketID) {
 		if p.QoS > 0 {
-			if err := c.takeQuota(); err != nil {
+			if err := c.checkQuota(); err != nil {
 				return err
 			}
 		}
@@ -43,7 +43,7 @@ func (c *client) pause(d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	c.settleAccounts()
+	c.finishBatch()
 	defer c.block()()
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -59,8 +59,7 @@ func (c *client) pause(d time.Duration) error {
 	}
 }
 
-// spread publishes the message as often as f says, to be delivered after its
-// delay.
+// spread publishes the message as often as f says, with its delay.
 func (c *client) spread(rt *route, f *fate) {
 	c.msg, c.route, c.late = nil, rt, f.delay
 	for i := range f.times() {
@@ -123,7 +122,7 @@ func (r *router) deliverFaulty(t *target) {
 		case wait > 0:
 			r.handLater(t, qos, wait)
 		case r.to != nil && (s.stalls > 0 || s.queue.len() > 0):
-			r.put(s, r.delivery(t, qos)) // behind what waits, at QoS 0 too
+			r.put(s, r.delivery(t, qos)) // at the end of the queue, at QoS 0, too
 		default:
 			r.hand(t)
 		}
@@ -135,13 +134,13 @@ func (r *router) deliverFaulty(t *target) {
 func (r *router) cutOff(s *session) {
 	r.hold(s)
 	c := r.to
-	r.flush() // what came before goes out; and closing takes the connection's lock
+	r.flush() // earlier messages go out; and the lock must be free to close
 	if c != nil {
 		c.cut(errCut)
 	}
 }
 
-// stall lets what is for s wait in its session for d.
+// stall makes the messages to s wait in its session for d.
 func (r *router) stall(s *session, d time.Duration) {
 	r.hold(s)
 	s.stalls++
@@ -155,8 +154,8 @@ func (r *router) stall(s *session, d time.Duration) {
 	})
 }
 
-// handLater gives the message to the session held after a time. Until then it
-// counts as queued there, so that publishers wait before the memory is full.
+// handLater gives the message to the session held after a delay. Until then it
+// counts as queued, so that publishers wait before memory is exhausted.
 func (r *router) handLater(t *target, qos byte, wait time.Duration) {
 	s := t.sess
 	if r.to == nil && !s.keeps(qos, t.share) {
@@ -168,7 +167,7 @@ func (r *router) handLater(t *target, qos byte, wait time.Duration) {
 	r.b.faults.after(wait, func() { r.b.faults.handNow(s, d) })
 }
 
-// handNow ends what handLater has begun.
+// handNow ends the delay of handLater.
 func (fs *faults) handNow(s *session, d delivery) {
 	r := &fs.router
 	r.hold(s)
@@ -180,15 +179,16 @@ func (fs *faults) handNow(s *session, d delivery) {
 	r.flush()
 }
 
-// pump sends what s has queued, and wakes those that wait for it, if it is held.
+// pump sends the queue of s, if it is held, and wakes the publishers that wait for
+// it.
 func (r *router) pump(s *session) {
 	if r.held != s {
-		return // put has handed everything over
+		return // put has handed d over
 	}
 	if r.to != nil {
 		r.out = s.pump(r.to, r.out)
 		r.mark()
 	}
 	r.freed = len(s.waiters) > 0
-	r.jammed = r.jammed[:0] // nobody waits in this goroutine
+	r.jammed = r.jammed[:0] // this goroutine never waits
 }

@@ -245,7 +245,7 @@ func TestSlowExchange(t *testing.T) {
 	c.v = packet.V5
 	c.frame(packet.AUTH)
 	c.wantEOF()
-	if line := <-lines; !strings.Contains(line, "no end of its authentication, in time") {
+	if line := <-lines; !strings.Contains(line, "authentication not complete in time") {
 		t.Error(line)
 	}
 }

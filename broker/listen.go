@@ -28,8 +28,8 @@ func Listen(scheme, addr string, conf *tls.Config) (net.Listener, error) {
 	return l, nil
 }
 
-// Serve accepts connections from l until the broker is shut down, then returns
-// [ErrClosed]. It owns l.
+// Serve accepts connections from l until the broker is shut down, and then returns
+// [ErrClosed]. It owns l and closes it.
 func (b *Broker) Serve(l net.Listener) error {
 	if !b.addListener(l) {
 		_ = l.Close()
@@ -48,7 +48,7 @@ func (b *Broker) Serve(l net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("accept on %s: %w", l.Addr(), err)
 		default:
-			// Mostly no file descriptors left, which passes as clients leave.
+			// Usually the file descriptors have run out until clients leave.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			b.logf("accept on %s: %v; trying again in %v", l.Addr(), err, pause)
 			time.Sleep(pause)

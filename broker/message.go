@@ -6,9 +6,9 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// A message is a publication kept in memory: retained, queued, or in flight
-// towards a session that outlives its connection. It is never changed and
-// shared by all who keep it.
+// A message is a publication kept in memory: retained, queued, or in flight to a
+// session that outlives its connection. It is never changed, and all sessions
+// that keep it share it.
 type message struct {
 	topic   string
 	payload []byte
@@ -16,12 +16,12 @@ type message struct {
 	// Topic Alias and Subscription Identifier.
 	props []byte
 	qos   byte
-	// expires is the broker's time, in nanoseconds, at which the message must
-	// not be delivered any more; 0 is never.
+	// expires is the broker's time, in nanoseconds, from which the message must
+	// not be delivered any more; 0 means never.
 	expires int64
 }
 
-// overhead is what a message costs beside its bytes, roughly.
+// overhead is roughly how much memory a message needs besides its bytes.
 const overhead = 128
 
 func (m *message) size() int { return len(m.topic) + len(m.payload) + len(m.props) + overhead }
@@ -45,7 +45,7 @@ type delivery struct {
 	seq    uint64 // order of the first sending
 	share  *group // set when it came through a shared subscription
 	cost   int    // bytes charged to the session
-	id     uint16 // given at an earlier sending, which this one repeats; 0 otherwise
+	id     uint16 // of the earlier sending that this one repeats; else 0
 	qos    byte
 	retain bool
 	dup    bool // has the DUP flag at its first sending, by a fault
@@ -56,9 +56,9 @@ type delivery struct {
 type outgoing struct {
 	topic               string
 	payload, props, ids []byte
-	expiry              int64 // Message Expiry Interval; -1 is none
+	expiry              int64 // Message Expiry Interval; -1 means none
 	id                  uint16
-	alias               uint16 // Topic Alias; 0 is none. Without a topic it stands for it
+	alias               uint16 // Topic Alias; 0 means none. It replaces an empty topic
 	qos                 byte
 	dup, retain, v5     bool
 }
@@ -82,14 +82,14 @@ func (o *outgoing) remaining() (length, props int) {
 	return length, props
 }
 
-// size returns the bytes of the packet, which may be more than the protocol
-// allows: properties of ours can push a packet over the limit.
+// size returns the bytes of the packet. They may be more than the protocol
+// allows, because the broker adds properties.
 func (o *outgoing) size() int {
 	n, _ := o.remaining()
 	return 1 + packet.VarintSize(n) + n
 }
 
-// append encodes o. All its parts come from packets that have been validated.
+// append encodes o. All its parts come from validated packets.
 func (o *outgoing) append(dst []byte) []byte {
 	n, props := o.remaining()
 	dst = packet.AppendVarint(append(dst, publishByte(o.dup, o.qos, o.retain)), n)

@@ -13,10 +13,10 @@ const (
 	idTopicAlias     = 35
 )
 
-// propertyScan is what the broker itself wants to know of a PUBLISH's properties.
+// propertyScan has those properties of a PUBLISH that the broker itself uses.
 type propertyScan struct {
-	alias             uint16 // 0 is none
-	expiry            int64  // seconds; -1 is none
+	alias             uint16 // 0 means none
+	expiry            int64  // seconds; -1 means none
 	hasSubscriptionID bool
 }
 
@@ -37,7 +37,7 @@ func scanProperties(raw []byte) propertyScan {
 	return scan
 }
 
-// appendWithout appends the properties of raw but those with identifier drop.
+// appendWithout appends all properties of raw except those with identifier drop.
 func appendWithout(dst, raw []byte, drop byte) []byte {
 	for len(raw) > 0 {
 		n := packet.PropertySize(raw)
@@ -49,7 +49,7 @@ func appendWithout(dst, raw []byte, drop byte) []byte {
 	return dst
 }
 
-// appendSubscriptionID appends the property; id 0 is none.
+// appendSubscriptionID appends the property unless id is 0.
 func appendSubscriptionID(dst []byte, id uint32) []byte {
 	if id == 0 {
 		return dst

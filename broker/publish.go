@@ -11,7 +11,7 @@ import (
 // its first PUBLISH, not at its PUBREL. [MQTT5 4.3.3, method B]
 func (c *client) onPublish(f packet.Frame) error {
 	p := &c.pub
-	r := c.again(f)
+	r := c.decodeSame(f)
 	if r == nil {
 		var err error
 		if r, err = c.decode(f); err != nil {
@@ -37,11 +37,10 @@ func (c *client) onPublish(f packet.Frame) error {
 	return c.route2(r)
 }
 
-// again reads f where it has the topic of the PUBLISH before, or the alias that
-// stood for it, and no properties otherwise, which is nearly always so: comparing
-// these is then all there is to check, as the scanner has checked the flags.
-// Otherwise it returns nil.
-func (c *client) again(f packet.Frame) *route {
+// decodeSame decodes f if it has the topic of the previous PUBLISH, or its alias,
+// and no other properties, which is nearly always so. It then only compares these
+// bytes, as the scanner has checked the flags. Otherwise it returns nil.
+func (c *client) decodeSame(f packet.Frame) *route {
 	r := c.routes.last
 	if r == nil || c.routes.version != c.b.subs.version.Load() {
 		return nil
@@ -81,7 +80,7 @@ func (c *client) again(f packet.Frame) *route {
 	return r
 }
 
-// decode reads any PUBLISH and finds its route.
+// decode decodes any PUBLISH and finds its route.
 func (c *client) decode(f packet.Frame) (*route, error) {
 	if err := c.decoder.Decode(&c.pub, f, c.version); err != nil {
 		return nil, err
@@ -98,8 +97,8 @@ func (c *client) decode(f packet.Frame) (*route, error) {
 	return r, nil
 }
 
-// unwrap reads the properties: it resolves the Topic Alias and decides what is
-// forwarded.
+// unwrap decodes the properties: it resolves the Topic Alias and determines the
+// properties to forward.
 func (c *client) unwrap(f packet.Frame) (topic []byte, err error) {
 	p := &c.pub
 	c.body, c.props, c.scan = f.Body, nil, propertyScan{expiry: -1}
@@ -157,7 +156,7 @@ func (c *client) route0(r *route) error {
 }
 
 func (c *client) route1(r *route) error {
-	if err := c.takeQuota(); err != nil {
+	if err := c.checkQuota(); err != nil {
 		return err
 	}
 	if err := c.makeRoom(); err != nil {
@@ -173,7 +172,7 @@ func (c *client) route1(r *route) error {
 func (c *client) route2(r *route) error {
 	in := &c.sess.inbound
 	if !in.has(c.pub.PacketID) {
-		if err := c.takeQuota(); err != nil {
+		if err := c.checkQuota(); err != nil {
 			return err
 		}
 		if err := c.makeRoom(); err != nil {
@@ -187,8 +186,8 @@ func (c *client) route2(r *route) error {
 	return nil
 }
 
-// outcome says of the message published last whether it was for anybody.
-// [MQTT5 table 3-4]
+// outcome is the reason code of the message published last: whether it had any
+// subscriber. [MQTT5 table 3-4]
 func (c *client) outcome() packet.ReasonCode {
 	if len(c.route.targets)+len(c.route.shares) == 0 {
 		return packet.ReasonNoMatchingSubscribers
@@ -196,11 +195,12 @@ func (c *client) outcome() packet.ReasonCode {
 	return packet.ReasonSuccess
 }
 
-// takeQuota checks the client against our Receive Maximum: what it has sent
-// and cannot yet have seen acknowledged. 3.x has no such limit. [MQTT-3.3.4-7]
-func (c *client) takeQuota() error {
+// checkQuota checks that the client keeps the broker's Receive Maximum, counting
+// the messages whose acknowledgement it cannot have read yet. 3.x has no such
+// limit. [MQTT-3.3.4-7]
+func (c *client) checkQuota() error {
 	if c.v5 && c.unsent+c.sess.inbound.open >= int(c.b.cfg.ReceiveMaximum) {
-		return &closeError{packet.ReasonReceiveMaximumExceeded, "more unacknowledged publications than the Receive Maximum"}
+		return &closeError{packet.ReasonReceiveMaximumExceeded, "more unacknowledged publications than the Receive Maximum allows"}
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (c *client) acknowledged(t packet.Type, id uint16, code packet.ReasonCode) 
 	case slot == nil && t == packet.PUBREC:
 		c.ackWith(packet.PUBREL, id, packet.ReasonPacketIdentifierNotFound)
 	case slot == nil:
-		// Of an earlier connection, or nonsense: there is nothing to answer.
+		// It belongs to an earlier connection, or is wrong: no answer is due.
 	case t == packet.PUBACK && slot.State == awaitPuback,
 		t == packet.PUBCOMP && slot.State == awaitPubcomp,
 		// [MQTT-4.4.0-2] [MQTT-4.8.2-6]
@@ -248,7 +248,7 @@ func (c *client) acknowledged(t packet.Type, id uint16, code packet.ReasonCode) 
 	case t == packet.PUBREC && slot.State != awaitPuback:
 		c.onPubrec(id, slot)
 	default:
-		return &closeError{packet.ReasonProtocolError, t.String() + " does not answer what was sent"}
+		return &closeError{packet.ReasonProtocolError, t.String() + " does not match the state of its packet identifier"}
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ func isPlainAck(first byte) bool {
 	return false
 }
 
-// onPubrec goes on with the second half of a QoS 2 exchange.
+// onPubrec starts the second half of a QoS 2 exchange.
 func (c *client) onPubrec(id uint16, slot *slot) {
 	s := c.sess
 	if slot.State == awaitPubrec {
@@ -274,8 +274,8 @@ func (c *client) onPubrec(id uint16, slot *slot) {
 	c.ack(packet.PUBREL, id)
 }
 
-// finish frees an identifier towards the client and sends what waited for it.
-// The client's session is held.
+// finish frees an identifier used for the client and sends queued messages. The
+// client's session is held.
 func (c *client) finish(slot *slot) {
 	s := c.sess
 	s.bytes -= s.win.free(slot)
@@ -286,8 +286,8 @@ func (c *client) finish(slot *slot) {
 	}
 }
 
-// onPubrel ends QoS 2 exchanges of a publisher: that of id, and of those whose
-// PUBREL follows. [MQTT-4.3.3-11] [MQTT-4.3.3-12] [MQTT-4.3.3-13]
+// onPubrel ends QoS 2 exchanges of a publisher: that of id, and those whose PUBREL
+// follows directly. [MQTT-4.3.3-11] [MQTT-4.3.3-12] [MQTT-4.3.3-13]
 func (c *client) onPubrel(id uint16) {
 	const plain = byte(packet.PUBREL)<<4 | 2
 	in, acks, next := &c.sess.inbound, c.ackBuffer(), c.wc.Scanner()
@@ -301,5 +301,5 @@ func (c *client) onPubrel(id uint16) {
 	}
 }
 
-// viewOf gives the bytes of s, which must not be changed, without a copy.
+// viewOf returns the bytes of s without a copy. They must not be changed.
 func viewOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -6,14 +6,14 @@ type queue struct {
 	head  int
 }
 
-// keepItems is how many entries an empty queue keeps room for.
+// keepItems is the largest capacity, in entries, that an empty queue keeps.
 const keepItems = 1024
 
 func (q *queue) len() int         { return len(q.items) - q.head }
 func (q *queue) front() *delivery { return &q.items[q.head] }
 
 func (q *queue) push(d delivery) {
-	// Make room at the front rather than grow when half of it is free.
+	// If more than half of the slice is free at its front, move rather than grow.
 	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
 		n := copy(q.items, q.items[q.head:])
 		clear(q.items[n:])
@@ -34,5 +34,5 @@ func (q *queue) pop() {
 	}
 }
 
-// replace makes items the whole queue.
+// replace makes items the content of the queue.
 func (q *queue) replace(items []delivery) { q.items, q.head = items, 0 }

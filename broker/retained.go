@@ -19,8 +19,8 @@ type leaf struct {
 	msg      *message
 }
 
-// What a leaf takes, and the table of its children when there is one, in bytes:
-// a topic of many levels costs more in these than in its message.
+// Memory of a leaf and of the map of its children, in bytes: a topic of many
+// levels costs more in these than in its message.
 const (
 	leafBytes  = 64
 	tableBytes = 256
@@ -32,7 +32,8 @@ func (r *retained) len() int {
 	return r.count
 }
 
-// set replaces the retained message of m's topic; false means no room.
+// set replaces the retained message of m's topic. It returns false if there is no
+// room for it.
 // [MQTT-3.3.1-5], [MQTT-3.3.1-7] of 3.1.1
 func (r *retained) set(m *message) bool {
 	r.mu.Lock()
@@ -64,7 +65,7 @@ func (r *retained) set(m *message) bool {
 	return true
 }
 
-// growth is how many bytes more there are with m. r.mu is held.
+// growth is by how many bytes m makes the store larger. r.mu is held.
 func (r *retained) growth(m *message) int {
 	l, n := &r.root, m.size()
 	for level := range strings.SplitSeq(m.topic, "/") {
@@ -84,11 +85,11 @@ func (r *retained) growth(m *message) int {
 	return n
 }
 
-// remove forgets the retained message of topic. [MQTT-3.3.1-6], [MQTT-3.3.1-10] of
+// remove removes the retained message of topic. [MQTT-3.3.1-6], [MQTT-3.3.1-10] of
 // 3.1.1
 func (r *retained) remove(topic string) { r.forget(topic, nil) }
 
-// forget removes the message of topic if it is still m; nil stands for any.
+// forget removes the message of topic if it is still m, or any if m is nil.
 func (r *retained) forget(topic string, m *message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,8 +118,8 @@ func (r *retained) drop(l *leaf, topic string, m *message) {
 	}
 }
 
-// match returns the messages whose topics filter matches and which have not
-// expired; those that have are forgotten.
+// match returns the messages whose topics match filter. It removes those that
+// have expired.
 func (r *retained) match(filter string, now int64) []*message {
 	var found []*message
 	var old []*message

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// target is one session that gets the messages of a topic.
+// target is one session to which the messages of a topic go.
 type target struct {
 	sess   *session
 	qos    byte   // the greatest granted
@@ -14,14 +14,14 @@ type target struct {
 	share  *group // of a shared subscription, else nil
 }
 
-// shared is one shared subscription that gets them: one member at a time.
+// shared is one shared subscription to which they go, one member at a time.
 type shared struct {
 	turn    *atomic.Uint32
 	members []target
 }
 
-// pick returns the member whose turn it is, passing over those without a
-// connection while there are others; nil when there is no member.
+// pick returns the next member in turn, preferably one with a connection. It
+// returns nil if there is no member.
 func (s *shared) pick() *target {
 	n := uint32(len(s.members))
 	if n == 0 {
@@ -36,7 +36,7 @@ func (s *shared) pick() *target {
 	return &s.members[turn%n]
 }
 
-// route is everybody who gets the messages of one topic from one publisher.
+// route has all targets for the messages of one topic from one publisher.
 type route struct {
 	topic   string
 	head    string // topic as it starts the body of a PUBLISH
@@ -45,7 +45,7 @@ type route struct {
 	shares  []shared
 }
 
-// size is what r holds in memory, in bytes, roughly: fan-out makes it large.
+// size is roughly the memory of r in bytes. Fan-out makes it large.
 func (r *route) size() int {
 	n := cap(r.targets)
 	for i := range r.shares {
@@ -75,8 +75,8 @@ func (t *tree) resolve(topic string, self *session) *route {
 	return r
 }
 
-// add merges sub into the targets: a session gets one copy, with the greatest
-// QoS and all Subscription Identifiers of what matched. [MQTT-3.3.4-2]
+// add merges sub into the targets: a session gets one copy of a message, with the
+// greatest QoS and all Subscription Identifiers of its matching subscriptions. [MQTT-3.3.4-2]
 // [MQTT-3.3.4-3] [MQTT-3.3.4-4], [MQTT-3.3.5-1] of 3.1.1
 func (r *route) add(index map[*session]int, sub *subscription) {
 	i, ok := index[sub.sess]
@@ -104,14 +104,14 @@ func (g *group) shared() shared {
 	return s
 }
 
-// Bounds of what one connection remembers of its topics.
+// Bounds of the cached routes of one connection.
 const (
 	maxRoutes     = 4096
 	maxRouteBytes = 8 << 20
 )
 
-// routes are the topics a connection has published to, as long as no
-// subscription changes.
+// routes caches the routes of the topics to which a connection has published,
+// until any subscription changes.
 type routes struct {
 	version uint64
 	last    *route
@@ -141,7 +141,7 @@ func (c *routes) find(t *tree, topic []byte, self *session) *route {
 	return r
 }
 
-// current is find's fast path: the topic of the message before.
+// current is the fast path of find, for the topic of the previous message.
 func (c *routes) current(t *tree, topic []byte) *route {
 	if c.last != nil && c.version == t.version.Load() && c.last.topic == string(topic) {
 		return c.last

@@ -8,38 +8,38 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// router delivers the messages of one goroutine: a connection's reader, or
-// whoever publishes a will.
+// router delivers the messages of one goroutine: a connection's reader, or one
+// that publishes wills.
 //
-// It keeps the session it delivers to locked, with the connection's out
-// buffer, until it needs another one: a run of messages to one subscriber
-// takes the locks once. It never holds two, never waits while holding one, and
-// whoever wants to take another lock calls release first.
+// It keeps a session locked, with the out buffer of its connection, until it
+// delivers to another one: a run of messages to one subscriber takes the locks
+// once. It never holds two sessions and never waits while it holds one. Code that
+// takes another lock must call release first.
 type router struct {
 	b      *Broker
-	self   *session // the publisher, for No Local; nil for nobody
+	self   *session // the publisher, for No Local; nil if it has none
 	routes routes
 
 	held   *session
 	to     *client // connection of held
 	out    []byte  // out buffer of to, between Begin and End
-	marked bool    // to is on somebody's dirty list
-	freed  bool    // held has got room
+	marked bool    // to is on a dirty list
+	freed  bool    // held has room again
 
 	dirty  []*client  // to be flushed at the end of the batch
-	jammed []*session // perhaps to be waited for before the next message
+	jammed []*session // that may need room before the next message
 
 	pub   packet.Publish // the message; Topic is not used
-	body  []byte         // its packet's body where it may be copied, else nil
+	body  []byte         // the body of its packet if it may be copied, else nil
 	v5    bool           // version of body
 	props []byte         // properties to forward
 	scan  propertyScan
 	route *route
-	msg   *message // made when somebody keeps it
+	msg   *message // made when a session or the store keeps it
 
-	// Set by faults only.
-	late time.Duration // until the message is delivered
-	dup  bool          // the message is a copy that has the DUP flag
+	// Only faults set these.
+	late time.Duration // delay of the message
+	dup  bool          // the message is a copy with the DUP flag
 
 	in, sent, dropped, oversize int64
 }
@@ -74,8 +74,8 @@ func (r *router) release() {
 	r.held, r.to, r.out = nil, nil, nil
 }
 
-// mark puts the connection held on the dirty list, unless it is on one: whoever
-// has it there flushes after this router has let go of the buffer.
+// mark puts the connection held on the dirty list, unless it is on one. The router
+// with that list flushes after this one has released the buffer.
 func (r *router) mark() {
 	if r.marked {
 		return
@@ -91,14 +91,14 @@ func (r *router) flush() {
 	r.release()
 	for i, c := range r.dirty {
 		c.dirty.Store(false)
-		_ = c.wc.Flush() // an error ends that connection's own reader
+		_ = c.wc.Flush() // an error ends the reader of that connection
 		r.dirty[i] = nil
 	}
 	r.dirty = r.dirty[:0]
 	r.report()
 }
 
-// report adds up the batch's counters.
+// report adds the counters of the batch to the broker's.
 func (r *router) report() {
 	n := &r.b.count
 	if r.in > 0 {
@@ -125,14 +125,14 @@ func (r *router) lookup(topic []byte) *route {
 	return r.routes.find(&r.b.subs, topic, r.self)
 }
 
-// publish delivers the message in r to everybody on the route that lookup has
-// found, or on a newer one.
+// publish delivers the message in r to all targets of the route that lookup has
+// found, or of a newer one.
 func (r *router) publish(rt *route) {
 	r.msg, r.route = nil, rt
 	// [MQTT-3.3.1-8], [MQTT-3.3.1-12] of 3.1.1
 	if r.pub.Retain {
-		// Before the subscribers are settled: who subscribes meanwhile must get it
-		// one way or the other.
+		// This comes before the route is final: a client that subscribes meanwhile
+		// must get the message one way or the other.
 		r.release()
 		r.retain()
 	}
@@ -150,7 +150,7 @@ func (r *router) publish(rt *route) {
 	}
 }
 
-// retain stores or, with an empty payload, removes. [MQTT-3.3.1-5] [MQTT-3.3.1-6]
+// retain stores the message or, if its payload is empty, removes the stored one. [MQTT-3.3.1-5] [MQTT-3.3.1-6]
 // [MQTT-3.3.1-7], [MQTT-3.3.1-11] of 3.1.1
 func (r *router) retain() {
 	if len(r.pub.Payload) == 0 {
@@ -162,7 +162,7 @@ func (r *router) retain() {
 	}
 }
 
-// message copies the message to be kept.
+// message returns a copy of the message that can be kept.
 func (r *router) message() *message {
 	if r.msg != nil {
 		return r.msg
@@ -209,8 +209,8 @@ func (r *router) hand(t *target) {
 	}
 }
 
-// forward appends the packet as it came, but for the first byte and the
-// identifier: most messages are equal on both sides. DUP is not carried over.
+// forward appends the packet as it came, except for the first byte and the
+// identifier: most messages are equal on both sides. It clears DUP.
 // [MQTT-3.3.1-3]
 func (r *router) forward(s *session, t *target, retain bool) {
 	n := len(r.body)
@@ -232,8 +232,7 @@ func (r *router) forward(s *session, t *target, retain bool) {
 	r.sent++
 }
 
-// encode appends the message in the subscriber's version, with the properties
-// that it came with. [MQTT-3.3.2-4] [MQTT-3.3.2-15] [MQTT-3.3.2-16] [MQTT-3.3.2-17]
+// encode appends the message in the subscriber's version, with its properties. [MQTT-3.3.2-4] [MQTT-3.3.2-15] [MQTT-3.3.2-16] [MQTT-3.3.2-17]
 // [MQTT-3.3.2-18] [MQTT-3.3.2-20]
 func (r *router) encode(s *session, t *target, qos byte, retain bool) {
 	o := outgoing{
@@ -255,8 +254,9 @@ func (r *router) encode(s *session, t *target, qos byte, retain bool) {
 	r.sent++
 }
 
-// take gives the message an identifier and keeps a copy where somebody may get
-// it later: a session that outlives its connection, or another member.
+// take returns an identifier for the message and keeps a copy if it may be sent
+// again: to a session that outlives its connection, or to another member of a
+// shared subscription.
 func (r *router) take(s *session, t *target, qos byte) uint16 {
 	id := s.win.take(awaitAck(qos))
 	if s.keep || t.share != nil && qos == 1 {
@@ -267,7 +267,7 @@ func (r *router) take(s *session, t *target, qos byte) uint16 {
 	return id
 }
 
-// delivery is the message as it is kept for one session.
+// delivery is the form in which the message is kept for one session.
 func (r *router) delivery(t *target, qos byte) delivery {
 	m := r.message()
 	return delivery{
@@ -284,7 +284,7 @@ func (r *router) enqueue(s *session, t *target, qos byte) {
 	r.put(s, r.delivery(t, qos))
 }
 
-// put adds d to what waits for the session held.
+// put adds d to the queue of the session held.
 func (r *router) put(s *session, d delivery) {
 	if s.gone && d.share != nil {
 		r.release()
@@ -300,7 +300,7 @@ func (r *router) put(s *session, d delivery) {
 	}
 }
 
-// jam notes that s may have to be waited for.
+// jam notes that the next message may have to wait for s.
 func (r *router) jam(s *session) {
 	if n := len(r.jammed); n == 0 || r.jammed[n-1] != s {
 		r.jammed = append(r.jammed, s)

@@ -8,14 +8,14 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// runBytes bounds a run, and so how far an out buffer can grow past its high
-// water.
+// runBytes bounds a run, and so by how much an out buffer can exceed its high
+// water mark.
 const runBytes = 16 << 10
 
-// run delivers the PUBLISH packets at the front of the read buffer that go
-// where the one before went and say so in the same words: one search, one lock
-// and, at QoS 0, one copy for all of them. It stops at whatever needs a closer
-// look, and reports whether it got anywhere.
+// run delivers the PUBLISH packets at the front of the read buffer that have the
+// topic of the previous one, written in the same bytes. All of them together cost
+// one search, one lock and, at QoS 0, one copy. It stops at the first packet that
+// needs a closer look, and reports whether it has delivered any.
 func (c *client) run() bool {
 	r := c.routes.last
 	if r == nil || len(c.jammed) > 0 || len(r.shares) > 0 || c.routes.version != c.b.subs.version.Load() {
@@ -39,16 +39,16 @@ func (c *client) run() bool {
 	return n > 0
 }
 
-// similar looks at the packet at the start of b. If that is a whole one, begins
-// with first, is for the topic in head and not a long one, it returns where the
-// topic and the packet end.
+// similar looks at the packet at the start of b. If the packet is complete, starts
+// with first, has the topic in head and a length of at most two bytes, similar
+// returns where the topic and the packet end.
 func similar(b []byte, first byte, head string) (topic, end int, ok bool) {
 	if len(b) < 3 || b[0] != first {
 		return 0, 0, false
 	}
 	at, n := 2, int(b[1])
 	if n >= 0x80 {
-		if b[2]-1 >= 0x7f { // more than two bytes of length, or one too many
+		if b[2]-1 >= 0x7f { // more than two bytes of length, or an encoding that is too long
 			return 0, 0, false
 		}
 		at, n = 3, n&0x7f|int(b[2])<<7
@@ -60,11 +60,11 @@ func similar(b []byte, first byte, head string) (topic, end int, ok bool) {
 	return topic, end, true
 }
 
-// plain reports whether the properties at the start of b are none.
+// plain reports whether b starts with no properties.
 func (c *client) plain(b []byte) bool { return !c.v5 || len(b) > 0 && b[0] == 0 }
 
-// run0 delivers a run of QoS 0 to each target, and returns how many packets and
-// bytes it has.
+// run0 delivers a run of QoS 0 to each target, and returns the number of its
+// packets and bytes.
 func (c *client) run0(r *route, b []byte) (n, size int) {
 	largest := 0
 	for size < runBytes {
@@ -105,7 +105,7 @@ func (c *client) run0(r *route, b []byte) (n, size int) {
 }
 
 // repeats returns how many packets of end bytes at the start of b have the same
-// first head bytes, and so the same length. The last one starts within limit.
+// first head bytes, and so the same length. The last one starts before limit.
 func repeats(b []byte, head, end, limit int) (n int) {
 	for at := 0; at < limit && at+end <= len(b) && bytes.Equal(b[at:at+head], b[:head]); at += end {
 		n++
@@ -117,13 +117,13 @@ func repeats(b []byte, head, end, limit int) (n int) {
 func (c *client) each(t *target, b []byte) {
 	for len(b) > 0 {
 		topic, end, _ := similar(b, b[0], c.route.head)
-		c.again(packet.Frame{First: b[0], Body: b[topic-len(c.route.head) : end]})
+		c.decodeSame(packet.Frame{First: b[0], Body: b[topic-len(c.route.head) : end]})
 		c.deliver(t)
 		b = b[end:]
 	}
 }
 
-// run12 delivers a run of QoS 1 or 2 to the one target there is.
+// run12 delivers a run of QoS 1 or 2 to the only target of the route.
 func (c *client) run12(r *route, b []byte, qos byte) (n, size int) {
 	if len(r.targets) != 1 {
 		return 0, 0
@@ -174,8 +174,8 @@ func (c *client) run12(r *route, b []byte, qos byte) (n, size int) {
 	return n, size
 }
 
-// roomFor is how many messages can go to t as they come and at once: 0 when
-// they have to be kept, encoded anew, or refused. t's session is held.
+// roomFor is how many messages can be copied to t at once: 0 if they have to be
+// kept, encoded again, or refused. t's session is held.
 func (c *client) roomFor(t *target, qos byte) int {
 	s := t.sess
 	if c.to == nil || !c.to.takesAsIs(c.v5, t) || s.keep || t.qos < qos || s.queue.len() > 0 {

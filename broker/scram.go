@@ -15,21 +15,21 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// scramMethod is the one Authentication Method of this broker. [RFC 7677]
+// scramMethod is the only Authentication Method of this broker. [RFC 7677]
 const scramMethod = "SCRAM-SHA-256"
 
-// scramIterations is the least that RFC 7677 section 4 allows: connecting is to
-// be measured here, and half of the work is the client's.
+// scramIterations is the minimum of RFC 7677 section 4: a run measures how fast
+// clients connect, and half of this work is the client's.
 const scramIterations = 4096
 
 // saltSize is the length of every salt, in bytes.
 const saltSize = 16
 
-// errBadProof: the password is another one, or there is no such user. Who asks
-// is not told which.
+// errBadProof means a wrong password or an unknown user. Clients are not told
+// which of the two it was.
 var errBadProof = errors.New("user name or password is wrong")
 
-// scramKeys are what is kept of a password. [RFC 5802 section 3]
+// scramKeys are stored in place of a password. [RFC 5802 section 3]
 type scramKeys struct {
 	salt           []byte
 	stored, server []byte
@@ -50,22 +50,23 @@ func sign(key []byte, message string) []byte {
 	return m.Sum(nil)
 }
 
-// Users are the user names and passwords that a broker knows. Of a password
-// salted keys are kept and, once it was given in a CONNECT, a keyed hash. It may
-// be used from many goroutines.
+// Users are the user names and passwords that a broker accepts. It stores salted
+// keys of each password and, once a CONNECT has carried the password, a keyed
+// hash. Several goroutines may use it.
 type Users struct {
 	keys   map[string]scramKeys
-	secret []byte   // for the salts of users that there are not, and of given
-	given  sync.Map // by user name, the hash of the password as it was given
+	secret []byte   // key of the hashes in given, and of the salts of unknown users
+	given  sync.Map // by user name, the hash of the right password of a CONNECT
 }
 
-// A User is somebody who may connect.
+// A User may connect with this name and password.
 type User struct{ Name, Password string }
 
-// NewUsers takes the users that there are; the same one twice is no fault if
-// the password is. Both are printable ASCII characters, one at least, which
-// SCRAM takes as they are. Deriving a user's keys takes about a millisecond of
-// CPU time. The errors say which user of the list is meant, and never a name or a password.
+// NewUsers makes Users of a list. A name may occur twice with the same password.
+// Names and passwords consist of at least one printable ASCII character, because
+// SCRAM uses these without preparation. Deriving a user's keys takes about a
+// millisecond of CPU time. An error gives the position of the user in the list,
+// and never a name or a password.
 func NewUsers(list []User) (*Users, error) {
 	u := &Users{keys: make(map[string]scramKeys, len(list)), secret: []byte(rand.Text())}
 	for i, one := range list {
@@ -74,7 +75,7 @@ func NewUsers(list []User) (*Users, error) {
 		}
 		if _, twice := u.keys[one.Name]; twice {
 			if !u.check(one.Name, one.Password) {
-				return nil, fmt.Errorf("user %d of %d: the same name is there before, with another password", i+1, len(list))
+				return nil, fmt.Errorf("user %d of %d: an earlier user has this name and another password", i+1, len(list))
 			}
 			continue
 		}
@@ -89,8 +90,8 @@ func NewUsers(list []User) (*Users, error) {
 	return u, nil
 }
 
-// find returns the keys of a user, and of somebody who is none such as no
-// password has: what is asked of both looks the same, and takes as long.
+// find returns the keys of a user. For an unknown name it returns keys that match
+// no password, so that an exchange looks the same and takes as long.
 func (u *Users) find(name string) (keys scramKeys, known bool) {
 	if keys, known = u.keys[name]; known {
 		return keys, true
@@ -98,9 +99,10 @@ func (u *Users) find(name string) (keys scramKeys, known bool) {
 	return scramKeys{sign(u.secret, "salt "+name)[:saltSize], sign(u.secret, "stored "+name), sign(u.secret, "server "+name)}, false
 }
 
-// check reports whether the password is the user's. Only the right one is
-// quick, from its second time on: that a key is slow to derive shall not be what
-// is measured where thousands connect. Who has another is not told how it differs.
+// check reports whether the password is the user's. Deriving the keys is slow on
+// purpose, and would dominate a run in which thousands of clients connect; so the
+// right password is recognised by its hash from the second time on. A wrong one
+// always takes the slow path, and its client learns nothing about the difference.
 func (u *Users) check(name, password string) bool {
 	hash := sign(u.secret, "given "+name+"\x00"+password)
 	if before, ok := u.given.Load(name); ok && hmac.Equal(before.([]byte), hash) {
@@ -115,8 +117,8 @@ func (u *Users) check(name, password string) bool {
 	return ok
 }
 
-// scramServer is the server side of one exchange without channel binding. Its
-// zero value but for users and nonce is at the start.
+// scramServer is the server side of one exchange without channel binding. A new
+// exchange sets users and nonce only.
 type scramServer struct {
 	users *Users
 	nonce func() string
@@ -124,7 +126,7 @@ type scramServer struct {
 
 	keys                scramKeys
 	known               bool
-	header, bare, first string // the client's GS2 header and first message, and the answer
+	header, bare, first string // the client's GS2 header and first message, and the server's first message
 	whole               string // both nonces
 }
 
@@ -143,7 +145,7 @@ func (s *scramServer) begin(message string) (string, error) {
 	case authzid != "":
 		return "", errors.New("client-first-message asks to act as another user")
 	}
-	fields := strings.SplitN(bare, ",", 3) // behind the nonce are extensions, to be ignored
+	fields := strings.SplitN(bare, ",", 3) // extensions after the nonce are ignored
 	if len(fields) < 2 || !strings.HasPrefix(fields[0], "n=") || !strings.HasPrefix(fields[1], "r=") {
 		return "", errors.New("client-first-message is not n,,n=USER,r=NONCE")
 	}
@@ -156,15 +158,15 @@ func (s *scramServer) begin(message string) (string, error) {
 	return s.first, nil
 }
 
-// unescapeName undoes =2C and =3D. No other equals sign may be there.
+// unescapeName decodes =2C and =3D. Any other equals sign is an error.
 func unescapeName(s string) (string, bool) {
 	left := strings.NewReplacer("=2C", "", "=3D", "").Replace(s)
 	return strings.NewReplacer("=2C", ",", "=3D", "=").Replace(s), s != "" && !strings.Contains(left, "=")
 }
 
-// end judges the client-final-message and answers it with the
-// server-final-message. The error is errBadProof for a wrong password, an
-// unknown user included.
+// end checks the client-final-message and answers it with the
+// server-final-message. The error is errBadProof for a wrong password or an
+// unknown user.
 func (s *scramServer) end(message string) (string, error) {
 	at := strings.LastIndex(message, ",p=")
 	if at < 0 {
@@ -174,13 +176,13 @@ func (s *scramServer) end(message string) (string, error) {
 	nonce, _, _ := strings.Cut(rest, ",")
 	switch {
 	case binding != "c="+base64.StdEncoding.EncodeToString([]byte(s.header)):
-		return "", errors.New("client-final-message has another channel binding than the first")
+		return "", errors.New("client-final-message has a different channel binding from the first message")
 	case subtle.ConstantTimeCompare([]byte(nonce), []byte("r="+s.whole)) != 1:
-		return "", errors.New("client-final-message has another nonce")
+		return "", errors.New("client-final-message has a different nonce")
 	}
 	proof, err := base64.StdEncoding.DecodeString(message[at+3:])
 	if err != nil || len(proof) != sha256.Size {
-		return "", errors.New("client-final-message has a proof that is none")
+		return "", errors.New("client-final-message has a malformed proof")
 	}
 	text := s.bare + "," + s.first + "," + message[:at]
 	subtle.XORBytes(proof, proof, sign(s.keys.stored, text))

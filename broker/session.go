@@ -7,29 +7,30 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// softQueue is how many messages may wait for a connected subscriber's window
-// before its publishers have to wait.
+// softQueue is how many messages may wait for the window of a connected
+// subscriber before its publishers have to wait.
 const softQueue = 1024
 
 // noExpiry is the Session Expiry Interval of a session that never ends.
 const noExpiry = 0xFFFFFFFF
 
-// session is what the broker knows of one client identifier. [MQTT5 4.1]
+// session is the Session State of one client identifier. [MQTT5 4.1]
 type session struct {
 	id string
 	// subs are the subscriptions by filter; the tree's lock guards them.
 	subs map[string]*subscription
-	// online says that there is a connection, for shared subscriptions.
+	// online says whether the session has a connection, for shared subscriptions.
 	online atomic.Bool
 
 	// Guarded by Broker.mu.
-	owner     *client // the connection, until its goroutine is done with the session
+	owner     *client // the connection, until its goroutine has released the session
 	expiry    uint32  // Session Expiry Interval, seconds
-	expiresAt int64   // without an owner: the end; 0 is never
+	expiresAt int64   // without an owner: when the session ends; 0 means never
 	will      *will   // to be published at willAt, or when the session ends
 	willAt    int64
 
-	// Only the owner's goroutine uses these, and who ends the session after it.
+	// Only the owner's goroutine uses these and, after it, the one that ends the
+	// session.
 	inbound inbound
 	sharing bool // it has had a shared subscription
 
@@ -38,26 +39,26 @@ type session struct {
 	keep    bool    // the session outlives its connection
 	win     window
 	queue   queue
-	bytes   int       // charged for messages in queue and window
-	waiters []*client // publishers that wait for room here
+	bytes   int       // of the messages in queue and window
+	waiters []*client // publishers that wait for room in this session
 	blocked bool      // the owner's goroutine waits for another session
 	stalls  int       // faults that keep messages in the queue
-	gone    bool      // the session has ended; others take over what it shared
+	gone    bool      // the session has ended; other members get its shared messages
 	acks    int64     // acknowledgements received, a sign of life
 }
 
-// inbound is the set of QoS 2 packet identifiers received and not yet
-// released: their messages have been delivered, and PUBLISH packets with the
-// same identifier are repetitions. [MQTT-4.3.3-10]
+// inbound is the set of QoS 2 packet identifiers received and not yet released.
+// Their messages have been delivered: another PUBLISH with the same identifier is
+// a resend. [MQTT-4.3.3-10]
 type inbound struct {
 	bits *[maxPacketIDs/64 + 1]uint64
-	// earlier are those of connections before: a Receive Maximum applies to the
+	// earlier are those of earlier connections: a Receive Maximum applies to the
 	// current one only. [MQTT5 3.1.2.11.3]
 	earlier *[maxPacketIDs/64 + 1]uint64
 	open    int // how many of this connection
 }
 
-// resume starts another connection.
+// resume makes the set that of a new connection.
 func (in *inbound) resume() {
 	if in.bits != nil {
 		earlier := *in.bits
@@ -78,7 +79,7 @@ func (in *inbound) add(id uint16) {
 	in.open++
 }
 
-// release reports whether id was there.
+// release removes id and reports whether it was in the set.
 func (in *inbound) release(id uint16) bool {
 	if !in.has(id) {
 		return false
@@ -93,8 +94,8 @@ func (in *inbound) release(id uint16) bool {
 	return true
 }
 
-// enqueue adds d behind what waits already. A session without a connection
-// takes only so much. s.mu is held.
+// enqueue adds d to the queue. It returns false if the queue of a session without
+// a connection is full. s.mu is held.
 func (s *session) enqueue(cfg *Config, d delivery) bool {
 	if s.conn == nil && (s.queue.len() >= cfg.MaxQueuedMessages || s.bytes >= cfg.MaxQueuedBytes) {
 		return false
@@ -108,18 +109,18 @@ func (s *session) enqueue(cfg *Config, d delivery) bool {
 // at QoS 0. [MQTT-4.5.0-1], [MQTT-3.1.2-5] of 3.1.1. s.mu is held.
 func (s *session) keeps(qos byte, share *group) bool { return qos > 0 && (s.keep || share != nil) }
 
-// pump sends what is queued as far as the window and the out buffer go; c is
-// the connection of s and out its buffer. s.mu is held.
+// pump sends queued messages as far as the window and the out buffer allow. c is
+// the connection of s, and out its buffer. s.mu is held.
 func (s *session) pump(c *client, out []byte) []byte {
 	if s.stalls > 0 {
 		return out
 	}
 	for s.queue.len() > 0 {
 		if c.wc.Room(out) <= 0 {
-			break // Room has asked for a call when there is some
+			break // Room has asked to be called back
 		}
 		d := *s.queue.front()
-		// [MQTT-3.3.4-9] [MQTT-4.9.0-2]; a PUBREL is no PUBLISH [MQTT-3.3.4-10] [MQTT-4.9.0-3]
+		// [MQTT-3.3.4-9] [MQTT-4.9.0-2]; PUBREL is exempt [MQTT-3.3.4-10] [MQTT-4.9.0-3]
 		if d.qos > 0 && !d.pubrel && (s.win.quota <= 0 || d.id == 0 && !s.win.hasRoom()) {
 			break
 		}
@@ -141,7 +142,7 @@ func (s *session) send(c *client, out []byte, d delivery) []byte {
 	}
 	if d.msg.expires != 0 {
 		now := c.b.now()
-		// [MQTT-3.3.2-5] [MQTT-4.3.3-7] What was sent before is repeated all the same.
+		// [MQTT-3.3.2-5] [MQTT-4.3.3-7] A resend is not dropped.
 		if d.id == 0 && d.msg.expired(now) {
 			s.bytes -= d.cost
 			c.b.count.expired.Add(1)
@@ -184,12 +185,11 @@ func awaitAck(qos byte) byte {
 	return awaitPuback
 }
 
-// congested reports whether the publisher p has to wait before it sends s
-// more. A session whose own goroutine waits for room cannot read the
-// acknowledgements that would make some, and its client may be unable to read
-// while it writes: waiting for it could go round in a circle. So it is given
-// more up to the hard limit, and so is a client that publishes to itself.
-// s.mu is held.
+// congested reports whether the publisher p has to wait before it sends more to s.
+// A session whose own goroutine waits for room cannot read the acknowledgements
+// that would make room, and its client may be unable to read while it writes:
+// waiting for it could be a deadlock. So it may get more, up to the hard limit,
+// and so may a client that publishes to itself. s.mu is held.
 func (s *session) congested(p *client) bool {
 	c := s.conn
 	if c == nil {
@@ -210,7 +210,7 @@ func (s *session) congested(p *client) bool {
 	return full || s.queue.len() >= softQueue
 }
 
-// hasRoomFor reports whether p may send s more; if not, p will be woken up.
+// hasRoomFor reports whether p may send more to s. If not, p will be woken up.
 func (s *session) hasRoomFor(p *client) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +221,8 @@ func (s *session) hasRoomFor(p *client) bool {
 	return false
 }
 
-// wake lets the publishers that wait for s look again. s.mu is held.
+// wake wakes the publishers that wait for s, so that they check again. s.mu is
+// held.
 func (s *session) wake() {
 	for i, c := range s.waiters {
 		c.wakeUp()
@@ -230,7 +231,7 @@ func (s *session) wake() {
 	s.waiters = s.waiters[:0]
 }
 
-// setBlocked notes that the owner's goroutine starts or stops to wait.
+// setBlocked notes that the owner's goroutine starts or stops waiting.
 func (s *session) setBlocked(blocked bool) {
 	s.mu.Lock()
 	s.blocked = blocked
@@ -240,15 +241,15 @@ func (s *session) setBlocked(blocked bool) {
 	s.mu.Unlock()
 }
 
-// attach makes c the connection of s, with CONNACK as its first packet, and
-// starts to send what is unfinished and queued. [MQTT-3.2.0-1] [MQTT-4.4.0-1]
+// attach makes c the connection of s, with CONNACK as its first packet, and starts
+// to send unfinished and queued messages. [MQTT-3.2.0-1] [MQTT-4.4.0-1]
 // [MQTT-4.8.2-4]
 func (s *session) attach(c *client, connack []byte, limit int) {
 	s.mu.Lock()
 	items := s.win.unfinished()
 	for s.queue.len() > 0 {
-		// Repetitions of the connection before are in the window too, and QoS 0
-		// messages were for that connection only.
+		// Resends queued for the previous connection are in the window, too, and
+		// QoS 0 messages were for that connection only.
 		if d := s.queue.front(); d.id == 0 && d.qos > 0 {
 			items = append(items, *d)
 		} else if d.id == 0 {
@@ -264,7 +265,7 @@ func (s *session) attach(c *client, connack []byte, limit int) {
 	s.mu.Unlock()
 }
 
-// detach ends the connection of s: from now on messages are queued.
+// detach takes the connection from s: from now on messages are queued.
 func (s *session) detach() {
 	s.mu.Lock()
 	s.conn = nil
@@ -273,7 +274,7 @@ func (s *session) detach() {
 	s.mu.Unlock()
 }
 
-// room is called when the out buffer of c, which had none, has room again.
+// room is called when the out buffer of c, which was full, has room again.
 func (s *session) room(c *client) {
 	s.mu.Lock()
 	if s.conn == c {
@@ -284,15 +285,15 @@ func (s *session) room(c *client) {
 	_ = c.wc.Flush()
 }
 
-// waitsForAcks reports the acknowledgements so far, and whether a publisher
-// waits for more of them.
+// waitsForAcks returns the number of acknowledgements so far, and whether a
+// publisher waits for more of them.
 func (s *session) waitsForAcks(limit int) (acks int64, waits, blocked bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.acks, len(s.waiters) > 0 && (s.queue.len() > 0 || s.bytes >= limit), s.blocked
 }
 
-// owed reports whether s holds as much for its own client as it may.
+// owed reports whether the messages to the client of s have reached the limit.
 func (s *session) owed(limit int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

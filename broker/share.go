@@ -1,8 +1,8 @@
 package broker
 
-// orphans takes from s, which has ended, the messages of shared subscriptions
-// that another member shall get: what waited to be sent, and QoS 1 without an
-// acknowledgement. QoS 2 in flight goes to nobody else. [MQTT-4.8.2-5]
+// orphans removes from s, which has ended, the messages of shared subscriptions
+// for other members: those in the queue, and QoS 1 in flight. QoS 2 in flight
+// goes to no other member. [MQTT-4.8.2-5]
 func (s *session) orphans() (list []delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,7 +21,7 @@ func (s *session) orphans() (list []delivery) {
 }
 
 // handOver delivers messages of shared subscriptions to other members, as new
-// ones to these. [MQTT5 4.8.2] Nothing is held.
+// messages. [MQTT5 4.8.2] The caller holds no session.
 func (b *Broker) handOver(list []delivery) {
 	r := router{b: b}
 	for _, d := range list {
@@ -38,7 +38,7 @@ func (b *Broker) handOver(list []delivery) {
 	r.flush()
 }
 
-// member picks a member of g as of now.
+// member picks a current member of g.
 func (t *tree) member(g *group) *target {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -46,8 +46,8 @@ func (t *tree) member(g *group) *target {
 	return s.pick()
 }
 
-// takeOver queues d for s behind what waits there, and sends what can be sent.
-// It reports false when s has ended, too, and is no member any more.
+// takeOver queues d for s, and sends as much of the queue as possible. It returns
+// false if s has ended, too, and so is not a member any more.
 func (r *router) takeOver(s *session, d delivery) bool {
 	r.hold(s)
 	switch {

@@ -7,9 +7,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// onSubscribe adds subscriptions, answers, and sends what is retained. The
-// client's session is held from the first to the last of it, so that SUBACK
-// comes before the messages. [MQTT-3.8.4-1] [MQTT-3.8.4-5], [MQTT-3.8.4-4] of 3.1.1
+// onSubscribe adds subscriptions, answers, and sends retained messages. It holds
+// the client's session throughout, so that SUBACK comes before the messages. [MQTT-3.8.4-1] [MQTT-3.8.4-5], [MQTT-3.8.4-4] of 3.1.1
 func (c *client) onSubscribe(f packet.Frame) error {
 	var p packet.Subscribe
 	if err := p.Decode(f, c.version); err != nil {
@@ -31,7 +30,7 @@ func (c *client) onSubscribe(f packet.Frame) error {
 	now := c.b.now()
 	for i := range p.Subscriptions {
 		if len(items)*overhead >= c.b.cfg.MaxQueuedBytes {
-			// Few bytes of filters may ask for every retained message over and over.
+			// A few bytes of filters may ask for all retained messages again and again.
 			ack.Codes = append(ack.Codes, c.subackError(packet.ReasonQuotaExceeded, p.Subscriptions[i].QoS))
 			continue
 		}
@@ -92,8 +91,9 @@ func (c *client) subscribe(p *packet.Subscription, ids []uint32, now int64) (pac
 	return packet.ReasonCode(sub.qos), c.retainedFor(sub, now)
 }
 
-// subackError is code for MQTT 5, Failure for 3.1.1. [MQTT-3.9.3-2] MQTT 3.1 has
-// no way to say no [MQTT31-3.9]: the answer is a QoS, and the subscription none.
+// subackError is code for MQTT 5 and Failure for 3.1.1. [MQTT-3.9.3-2] SUBACK of
+// MQTT 3.1 has no code for a refusal [MQTT31-3.9]: it grants a QoS, and there is
+// no subscription.
 func (c *client) subackError(code packet.ReasonCode, qos byte) packet.ReasonCode {
 	switch c.version {
 	case packet.V5:
@@ -104,13 +104,13 @@ func (c *client) subackError(code packet.ReasonCode, qos byte) packet.ReasonCode
 	return packet.ReasonUnspecifiedError
 }
 
-// retainedFor returns what sub is to get of the retained messages, with RETAIN.
+// retainedFor returns the retained messages that match sub, with RETAIN.
 // [MQTT-3.3.1-8] of 3.1.1
 func (c *client) retainedFor(sub *subscription, now int64) []delivery {
 	var list []delivery
 	ids := appendSubscriptionID(nil, sub.id)
 	for _, m := range c.b.retained.match(sub.filter, now) {
-		// The message is shared with the store: only the entry is charged.
+		// The message belongs to the store: the session is charged for the entry only.
 		list = append(list, delivery{
 			msg: m, ids: ids, cost: overhead, qos: min(m.qos, sub.qos), retain: true,
 		})

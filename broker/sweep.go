@@ -10,10 +10,10 @@ import (
 // sweepInterval is how late keep-alive, expiry and stalls may be noticed.
 const sweepInterval = 200 * time.Millisecond
 
-var errStalled = errors.New("subscriber takes nothing; read faster, or raise the stall timeout")
+var errStalled = errors.New("the subscriber reads nothing; read faster, or raise the stall timeout")
 
-// startSweeper starts the one goroutine that watches all connections, unless
-// it runs. It ends by itself when there is nothing to watch. b.mu is held.
+// startSweeper starts the goroutine that watches all connections, unless it is
+// running. The goroutine ends when there is nothing to watch. b.mu is held.
 func (b *Broker) startSweeper() {
 	if b.sweeping || b.closed {
 		return
@@ -47,7 +47,8 @@ func (b *Broker) sweep() {
 	}
 }
 
-// dueForSweep returns what to look at; more is false when the sweeper ends.
+// dueForSweep returns the connections and sessions to check. If more is false the
+// sweeper ends.
 func (b *Broker) dueForSweep() (clients []*client, sessions []*session, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +65,7 @@ func (b *Broker) dueForSweep() (clients []*client, sessions []*session, more boo
 	return b.clientList(), sessions, true
 }
 
-// expire ends s, or takes its will, if that is still due.
+// expire ends s, or returns its will, if that is still due.
 func (b *Broker) expire(s *session, now int64) []*will {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,17 +86,17 @@ func (b *Broker) expire(s *session, now int64) []*will {
 	return due
 }
 
-// check ends c if it is silent or takes nothing. Nothing here blocks.
+// check ends c if the client is silent or reads nothing. It does not block.
 func (c *client) check(now int64) {
 	cfg := &c.b.cfg
 	if !c.connected.Load() {
 		if now-c.started > int64(cfg.ConnectTimeout) {
-			c.cut(errors.New("no CONNECT, or no end of its authentication, in time"))
+			c.cut(errors.New("CONNECT or authentication not complete in time"))
 		}
 		return
 	}
 	wc, stall := c.wire(), int64(cfg.StallTimeout)
-	// A packet that takes long to write moves as long as the client reads on.
+	// A large packet takes long to write: it moves as long as the client reads.
 	st := wc.Stats()
 	moves := st.Writes == c.lastWrites && st.Progress != c.lastProgress
 	c.lastProgress = st.Progress
@@ -108,16 +109,16 @@ func (c *client) check(now int64) {
 	}
 	acks, waits, blocked := c.sess.waitsForAcks(cfg.MaxQueuedBytes)
 	if blocked {
-		stall *= 2 // it may be the fault of whom it waits for, who goes first
+		stall *= 2 // the client that it waits for may be at fault, and goes first
 	}
-	if moves || acks != c.lastAcks || !waits { // it cannot acknowledge what has not come
+	if moves || acks != c.lastAcks || !waits { // nothing has come that it could acknowledge
 		c.lastAcks, c.lastAckAt = acks, now
 	} else if now-c.lastAckAt > stall {
 		c.b.count.stalled.Add(1)
 		c.kick(packet.ReasonQuotaExceeded)
 		return
 	}
-	// [MQTT-3.1.2-22] A client that is not read from is not silent.
+	// [MQTT-3.1.2-22] A client is not silent while the broker does not read from it.
 	if limit := c.keepAlive.Load(); limit > 0 && !c.blocked.Load() && now-c.seen.Load() > limit {
 		c.kick(packet.ReasonKeepAliveTimeout)
 	}

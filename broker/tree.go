@@ -18,7 +18,7 @@ type subscription struct {
 	qos               byte
 	noLocal           bool
 	retainAsPublished bool
-	id                uint32 // Subscription Identifier; 0 is none
+	id                uint32 // Subscription Identifier; 0 means none
 }
 
 // group is a shared subscription: the sessions with one filter and share name.

@@ -27,16 +27,16 @@ func newWill(p *packet.Will, from *session) *will {
 		w.delay = *props.WillDelay
 		props.WillDelay = nil
 	}
-	// What is allowed in Will Properties but the delay is allowed in PUBLISH.
+	// All Will Properties but the delay are allowed in PUBLISH.
 	if raw, err := packet.AppendProperties(nil, packet.PUBLISH, &props); err == nil {
 		w.pub.RawProperties = raw
 	}
 	return w
 }
 
-// publishWills delivers wills like messages of their clients that never wait for
-// room, because whoever calls must not be held up. A client that wants none of
-// its own gets no will of its own either. [MQTT-3.8.3-3]
+// publishWills delivers wills like messages of their clients, but never waits for
+// room, so that it does not block its caller. No Local applies to a client's own
+// will, too. [MQTT-3.8.3-3]
 func (b *Broker) publishWills(wills []*will) {
 	for _, w := range wills {
 		r := router{b: b, self: w.from, pub: w.pub, props: w.pub.RawProperties}

@@ -6,10 +6,10 @@ import (
 	"github.com/mqttload/mqttload/internal/wire"
 )
 
-// maxPacketIDs is how many packet identifiers there are: 0 is none.
+// maxPacketIDs is the number of packet identifiers: 1 to 65,535.
 const maxPacketIDs = wire.MaxIDs
 
-// State of a packet identifier towards a subscriber.
+// States of a packet identifier used for a subscriber.
 const (
 	awaitPuback byte = iota + 1
 	awaitPubrec
@@ -19,7 +19,7 @@ const (
 // slot is a packet identifier in use.
 type slot = wire.Slot[struct{}]
 
-// window holds the messages in flight towards one subscriber.
+// window holds the messages in flight to one subscriber.
 type window struct {
 	ids   wire.IDs[struct{}]
 	kept  []delivery // by the low bits of the identifier; of sessions that outlive their connection
@@ -33,7 +33,7 @@ func (w *window) open(limit int) { w.quota, w.max = limit, limit }
 
 func (w *window) hasRoom() bool { return w.quota > 0 && w.ids.Used() < maxPacketIDs }
 
-// take gives an identifier. hasRoom must have said so.
+// take returns a free identifier. hasRoom must be true.
 //
 // [MQTT-2.2.1-4] [MQTT-4.3.2-1] [MQTT-4.3.3-1], [MQTT-2.3.1-4] of 3.1.1
 func (w *window) take(state byte) uint16 {
@@ -41,7 +41,7 @@ func (w *window) take(state byte) uint16 {
 	return w.ids.Reserve(state).ID
 }
 
-// keep remembers what identifier id carries.
+// keep stores the delivery that identifier id stands for.
 func (w *window) keep(id uint16, d delivery) {
 	if n := len(w.ids.Slots()); len(w.kept) < n {
 		old := w.kept
@@ -59,7 +59,7 @@ func (w *window) keep(id uint16, d delivery) {
 
 func (w *window) place(id uint16) *delivery { return &w.kept[int(id)&(len(w.kept)-1)] }
 
-// held returns what identifier id carries, or nil where that is not kept.
+// held returns the delivery that identifier id stands for, or nil if it is not kept.
 func (w *window) held(id uint16) *delivery {
 	if w.kept == nil {
 		return nil
@@ -73,8 +73,8 @@ func (w *window) held(id uint16) *delivery {
 // find returns the slot of id, or nil.
 func (w *window) find(id uint16) *slot { return w.ids.Find(id) }
 
-// released drops the message of id, which has reached its receiver, and
-// returns the bytes to credit; the identifier stays taken until PUBCOMP.
+// released drops the message of id, which has reached its receiver, and returns
+// the bytes to credit. The identifier stays in use until PUBCOMP.
 func (w *window) released(id uint16) (cost int) {
 	d := w.held(id)
 	if d == nil {
@@ -85,7 +85,7 @@ func (w *window) released(id uint16) (cost int) {
 	return cost
 }
 
-// free ends the exchange of id and returns the bytes to credit.
+// free ends the exchange in slot s and returns the bytes to credit.
 func (w *window) free(s *slot) (cost int) {
 	if d := w.held(s.ID); d != nil {
 		cost = d.cost
@@ -97,8 +97,8 @@ func (w *window) free(s *slot) (cost int) {
 	return cost
 }
 
-// unfinished returns what has to be sent again on a new connection, in the
-// order of the first sending. [MQTT-4.6.0-1]
+// unfinished returns the deliveries to be resent on a new connection, in the
+// order in which they were sent first. [MQTT-4.6.0-1]
 func (w *window) unfinished() []delivery {
 	var list []delivery
 	for _, d := range w.kept {
