@@ -26,8 +26,9 @@ func send(t *testing.T, c *Client, a *Aliased, n int) {
 
 const twoAliases = "20 06 00 00 03 22 0002" // CONNACK with Topic Alias Maximum 2
 
-// TestAliases: a topic is said once, then its alias stands for it, whatever the
-// QoS; the third topic finds no alias and stays itself. [MQTT-3.2.2-17]
+// TestAliases: the first message on a topic has topic and alias, all later ones of
+// any QoS only the alias. With two aliases, the third topic gets none.
+// [MQTT-3.2.2-17]
 func TestAliases(t *testing.T) {
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, TopicAliases: 10}, twoAliases)
 	a, b, third := aliased(t, c, "a", 0), aliased(t, c, "b", 1), aliased(t, c, "c", 0)
@@ -50,8 +51,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestAliasesOff: [MQTT-3.2.2-18] without a maximum of the broker, or unless
-// asked, no alias is sent.
+// TestAliasesOff: [MQTT-3.2.2-18] no alias is sent if the broker states no maximum,
+// or if the Config asks for none.
 func TestAliasesOff(t *testing.T) {
 	for _, tt := range []struct {
 		asked   uint16
@@ -64,8 +65,8 @@ func TestAliasesOff(t *testing.T) {
 	}
 }
 
-// TestAliasesEnd: [MQTT-3.3.2-7] on the next connection the topic is said again,
-// and what goes again goes with its topic and the payload it had.
+// TestAliasesEnd: [MQTT-3.3.2-7] the next connection sets its aliases anew, and
+// resent messages have their topic and their payload.
 func TestAliasesEnd(t *testing.T) {
 	cfg := Config{Version: packet.V5, ClientID: "c", TopicAliases: 1, Session: NewSession()}
 	c, peer := start(t, cfg, twoAliases)
@@ -90,7 +91,7 @@ func TestAliasesEnd(t *testing.T) {
 	}
 }
 
-// TestAliasWindow: what the window holds back is not said.
+// TestAliasWindow: a message that the full window holds back sets no alias.
 func TestAliasWindow(t *testing.T) {
 	r := newRecorder()
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, TopicAliases: 1, Inflight: 1, Handler: r}, twoAliases)
@@ -106,8 +107,8 @@ func TestAliasWindow(t *testing.T) {
 	peer.Expect("32 0b 0001 61 0002 03 230001 6869")
 }
 
-// TestAliasSizes: messages of differing sizes have an alias too, and go again
-// in the size they had.
+// TestAliasSizes: messages of different sizes share an alias, and are resent in
+// their own size.
 func TestAliasSizes(t *testing.T) {
 	cfg := Config{Version: packet.V5, ClientID: "c", TopicAliases: 1, Session: NewSession()}
 	c, peer := start(t, cfg, twoAliases)

@@ -8,8 +8,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestAnswerOfAnotherKind: an UNSUBACK with the identifier of a SUBSCRIBE does
-// not end it, nor a SUBACK an UNSUBSCRIBE; nor does the answer to another
+// TestAnswerOfAnotherKind: a SUBSCRIBE is not answered by an UNSUBACK with its
+// identifier, nor an UNSUBSCRIBE by a SUBACK, nor either by the answer to another
 // request. [MQTT-2.2.1-6], [MQTT-2.3.1-7] of 3.1.1
 func TestAnswerOfAnotherKind(t *testing.T) {
 	for _, tt := range []struct {
@@ -55,9 +55,8 @@ func TestAnswerOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestUnsubackCount: [MQTT-3.11.3-1] the codes belong to the filters in their
-// order; with another number of them they belong to none. That there are none
-// is not called an error. [MQTT5 3.11.3]
+// TestUnsubackCount: [MQTT-3.11.3-1] the codes are those of the filters, in order.
+// Another number of codes is an error, but none at all is not. [MQTT5 3.11.3]
 func TestUnsubackCount(t *testing.T) {
 	for send, want := range map[string]string{
 		"b0 05 0001 00 0011":   "\x00\x11",
@@ -91,8 +90,8 @@ func TestUnsubackCount(t *testing.T) {
 	}
 }
 
-// TestServerSessionExpiry: [MQTT-3.14.2-2] only a client's DISCONNECT has one;
-// what the broker wanted to say is not lost.
+// TestServerSessionExpiry: [MQTT-3.14.2-2] a broker's DISCONNECT must not have a
+// Session Expiry Interval. The error still names the broker's reason.
 func TestServerSessionExpiry(t *testing.T) {
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, connack5)
 	peer.Send("e0 07 8b 05 11 00000000")
@@ -105,8 +104,8 @@ func TestServerSessionExpiry(t *testing.T) {
 	}
 }
 
-// TestOneDisconnect: [MQTT-3.14.4-1] a fault found after DISCONNECT brings no
-// second one.
+// TestOneDisconnect: [MQTT-3.14.4-1] a protocol error after DISCONNECT causes no
+// second DISCONNECT.
 func TestOneDisconnect(t *testing.T) {
 	l := &leaver{}
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Handler: l}, connack5)

@@ -31,7 +31,7 @@ func pencil(t testing.TB) *SCRAM {
 }
 
 func TestSCRAM(t *testing.T) {
-	for range 2 { // once more with the same value: a re-authentication
+	for range 2 { // the second time is a reauthentication
 		s := pencil(t)
 		first, err := s.Start()
 		if err != nil || string(first) != clientFirst {
@@ -47,8 +47,8 @@ func TestSCRAM(t *testing.T) {
 	}
 }
 
-// TestSCRAMKeepsKeys: another exchange with the same salt and iterations derives
-// nothing, another salt does.
+// TestSCRAMKeepsKeys: a second exchange with the same salt and iteration count uses
+// the keys of the first; with another salt it derives new ones.
 func TestSCRAMKeepsKeys(t *testing.T) {
 	s := pencil(t)
 	exchange := func(first string) string {
@@ -77,8 +77,8 @@ func TestSCRAMKeepsKeys(t *testing.T) {
 	}
 }
 
-// TestSCRAMKeysAreShared: who has the same password and is given the same salt
-// derives nothing, and nobody is given another's keys.
+// TestSCRAMKeysAreShared: authenticators with the same password and salt share their
+// keys, and no others do.
 func TestSCRAMKeysAreShared(t *testing.T) {
 	var keys SCRAMKeys
 	proof := func(password, first string) string {
@@ -121,7 +121,8 @@ func TestSCRAMKeysAreShared(t *testing.T) {
 	}
 }
 
-// TestSCRAMFinalInAuth: the broker's last word may come in an AUTH of its own.
+// TestSCRAMFinalInAuth: the broker may send its server-final-message in an AUTH
+// before CONNACK.
 func TestSCRAMFinalInAuth(t *testing.T) {
 	s := pencil(t)
 	_, _ = s.Start()
@@ -208,7 +209,7 @@ func auth(t *testing.T, typ packet.Type, code packet.ReasonCode, method, data st
 
 const scram = "SCRAM-SHA-256"
 
-// authenticate plays the broker's part of the exchange up to CONNACK.
+// authenticate does the broker's part of the exchange, up to CONNACK.
 func authenticate(t *testing.T, p *mqtttest.Peer) {
 	var connect packet.Connect
 	if err := connect.Decode(p.ExpectType(packet.CONNECT)); err != nil {
@@ -222,8 +223,8 @@ func authenticate(t *testing.T, p *mqtttest.Peer) {
 	p.Send(auth(t, packet.CONNACK, 0, scram, serverFinal))
 }
 
-// TestAuthenticate: the exchange before CONNACK, another one while messages go
-// their way, and the same again on the next connection.
+// TestAuthenticate: an exchange before CONNACK, one while messages flow, and both
+// again on the next connection.
 func TestAuthenticate(t *testing.T) {
 	peer, nc := mqtttest.Pipe(t, packet.V5)
 	cfg := Config{Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: packet.V5, CleanStart: true, Auth: pencil(t)}
@@ -246,7 +247,7 @@ func TestAuthenticate(t *testing.T) {
 	if err := <-again; err != nil {
 		t.Error(err)
 	}
-	// An AUTH that nobody has asked for.
+	// An unexpected AUTH.
 	peer.Send(auth(t, packet.AUTH, 0x18, scram, serverFirst))
 	peer.Expect("e0 01 82")
 	peer.ExpectEnd()
@@ -324,7 +325,7 @@ func TestReauthenticateEnds(t *testing.T) {
 	if err := c.Reauthenticate(ctx); !errors.As(err, &de) || de.Code != packet.ReasonNotAuthorized {
 		t.Errorf("got %v", err)
 	}
-	// The exchange must end in time, [MQTT-4.12.1-2] or the connection does.
+	// [MQTT-4.12.1-2] If the exchange does not finish in time, the connection ends.
 	peer, nc = mqtttest.Pipe(t, packet.V5)
 	cfg.Dial = func(context.Context) (net.Conn, error) { return nc, nil }
 	go authenticate(t, peer)

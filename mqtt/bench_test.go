@@ -24,8 +24,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// targetVariable tells the test binary to be a mqtttest.Target of that kind. It
-// prints its address, and its message count for every line of stdin.
+// targetVariable makes the test binary run a mqtttest.Target of that kind. It prints
+// its address, and for every line of stdin the number of messages so far.
 const targetVariable = "MQTTLOAD_TEST_TARGET"
 
 // TestTargetProcess is the other process of the benchmarks, not a test.
@@ -76,7 +76,7 @@ func (r *remoteTarget) line(b *testing.B) string {
 	return strings.TrimSpace(s)
 }
 
-// messages is what the target has counted so far.
+// messages returns the number of messages that the target has received.
 func (r *remoteTarget) messages(b *testing.B) int {
 	fmt.Fprintln(r.ask)
 	n, err := strconv.Atoi(r.line(b))
@@ -118,7 +118,7 @@ func (m *meter) stop(b *testing.B) {
 	b.ReportMetric(float64(m.c.Stats().Writes-m.calls)/float64(b.N), "writes/msg")
 }
 
-// publisher keeps a window full, and stamps every message as the engine does.
+// publisher keeps the window full and stamps every message, as package load does.
 type publisher struct {
 	mqtt.NopHandler
 	c       *mqtt.Client
@@ -143,7 +143,7 @@ func (p *publisher) Acks(acks []mqtt.Ack) {
 	}
 }
 
-// BatchEnd goes on at QoS 1 and 2, where the reader publishes.
+// BatchEnd publishes more: at QoS 1 and 2 the reader does.
 func (p *publisher) BatchEnd() {
 	if p.tmpl != nil && p.tmpl.QoS() > 0 {
 		p.more()
@@ -207,8 +207,8 @@ func benchPublish(b *testing.B, kind mqtttest.Kind, v packet.Version, qos byte, 
 	}
 }
 
-// BenchmarkPublish is one client against a sink in another process: what this
-// process spends on a message.
+// BenchmarkPublish measures what a client spends on a message, with the sink in
+// another process.
 func BenchmarkPublish(b *testing.B) {
 	for _, v := range []packet.Version{packet.V311, packet.V5} {
 		for _, payload := range []int{10, 1024, 8192} {
@@ -226,8 +226,8 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// receiver reads the clock per batch, and checks the topic and the number of
-// every message.
+// receiver reads the clock for every batch, and checks topic and number of every
+// message.
 type receiver struct {
 	mqtt.NopHandler
 	topic string
@@ -255,7 +255,8 @@ func (r *receiver) BatchEnd() {
 	}
 }
 
-// BenchmarkReceive is one client that a source in another process floods.
+// BenchmarkReceive measures what a client spends on a received message, with the
+// source in another process.
 func BenchmarkReceive(b *testing.B) {
 	for _, v := range []packet.Version{packet.V311, packet.V5} {
 		for qos := byte(0); qos <= 2; qos++ {

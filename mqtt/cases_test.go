@@ -11,12 +11,12 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// What users of other clients have reported, where no other test tries it.
+// Problems that users of other clients have reported, if no other test covers them.
 
-// TestKeepAliveUnderFlood: 20,000 messages a second come for 20 s, so that no
-// PINGRESP gets through in time, and the writer is as busy with what answers them:
-// within each keep-alive of 2 s a packet goes out all the same, and the
-// connection stands. (dotnet/MQTTnet#187, #825, #829)
+// TestKeepAliveUnderFlood: 20,000 messages per second arrive for 20 s, so that
+// PINGRESP is always late, and the writer is busy with acknowledgements. Still a
+// packet is sent within every keep-alive of 2 s, and the connection stays open.
+// (dotnet/MQTTnet#187, #825, #829)
 func TestKeepAliveUnderFlood(t *testing.T) {
 	for qos, message := range []string{"30 05 0001 61 6869", "32 07 0001 61 0001 6869"} {
 		t.Run(fmt.Sprintf("qos=%d", qos), func(t *testing.T) {
@@ -56,10 +56,10 @@ func TestKeepAliveUnderFlood(t *testing.T) {
 	}
 }
 
-// TestCollision: of a window of 10 the broker acknowledges all but the third, for
-// laps of the identifiers; then the connection is lost, and the broker has no
-// session. Nothing of the old state is left: publishing goes on with the whole
-// window, without DUP. (bytebeamio/rumqtt#1014, #1056)
+// TestCollision: with a window of 10, the broker acknowledges every message but the
+// third, until the identifiers have wrapped. Then the connection is lost, and the
+// broker has no session. The client must publish with the whole window again, and
+// without DUP. (bytebeamio/rumqtt#1014, #1056)
 func TestCollision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const stuck, lap = 3, 70_000 // the identifiers wrap
@@ -89,7 +89,7 @@ func TestCollision(t *testing.T) {
 			},
 			func(p *mqtttest.Peer) {
 				accept(p, connack311)
-				// The whole window comes before the first answer.
+				// Wait for the whole window before the first acknowledgement.
 				messages(p, 10, func(id uint16) bool { fresh[id] = true; return false })
 				for id := range fresh {
 					p.SendBytes(packet.AppendAck(nil, packet.PUBACK, id))
@@ -105,7 +105,7 @@ func TestCollision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.pump(lap + 1010 + 1 + 8) // and one that was stuck, and what the first peer has not read
+		w.pump(lap + 1010 + 1 + 8) // 1 was stuck, 8 the first peer has not read
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if taken != 1 || len(fresh) != 10 || len(w.reconnects) != 1 {
@@ -118,9 +118,9 @@ func TestCollision(t *testing.T) {
 	})
 }
 
-// TestUnknownPubrel: on a session that goes on the broker releases, and repeats,
-// what this client knows nothing of: it is answered, and the connection stands.
-// (yosssi/gmq#14)
+// TestUnknownPubrel: on a resumed session the broker sends PUBREL for an unknown
+// identifier, and repeats it. The client answers with PUBCOMP, and the connection
+// stays open. (yosssi/gmq#14)
 func TestUnknownPubrel(t *testing.T) {
 	for _, v := range []packet.Version{packet.V31, packet.V311, packet.V5} {
 		t.Run(v.String(), func(t *testing.T) {
@@ -158,8 +158,8 @@ func TestUnknownPubrel(t *testing.T) {
 	}
 }
 
-// TestInboundAliasesEnd: [MQTT-3.3.2-7] what an alias has meant on one connection
-// it does not mean on the next.
+// TestInboundAliasesEnd: [MQTT-3.3.2-7] an alias of the broker does not outlive its
+// connection.
 func TestInboundAliasesEnd(t *testing.T) {
 	cfg := Config{Version: packet.V5, ClientID: "c", Session: NewSession(), Properties: packet.Properties{TopicAliasMaximum: new(uint16(3)), SessionExpiry: new(uint32(60))}}
 	c, peer := start(t, cfg, connack5)
@@ -173,8 +173,8 @@ func TestInboundAliasesEnd(t *testing.T) {
 	<-c.Done()
 }
 
-// TestOneByteOver: of a packet that is one byte over our own maximum nothing but
-// its header is looked at. (hivemq/hivemq-mqtt-client-dotnet#145, eclipse-mosquitto/mosquitto#3503)
+// TestOneByteOver: a packet one byte above this client's maximum is rejected by its
+// header alone. (hivemq/hivemq-mqtt-client-dotnet#145, eclipse-mosquitto/mosquitto#3503)
 func TestOneByteOver(t *testing.T) {
 	r := newRecorder()
 	cfg := Config{Version: packet.V5, CleanStart: true, Handler: r, Properties: packet.Properties{MaximumPacketSize: new(uint32(99))}}

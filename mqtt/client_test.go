@@ -15,7 +15,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// recorder keeps what a Handler is told.
+// recorder is a Handler that records its calls.
 type recorder struct {
 	NopHandler
 	mu       sync.Mutex
@@ -47,7 +47,7 @@ const (
 	connack5   = "20 03 00 00 00"
 )
 
-// connackOf is a CONNACK of v that accepts.
+// connackOf returns a CONNACK of v with success.
 func connackOf(v packet.Version) string {
 	if v == packet.V5 {
 		return connack5
@@ -75,10 +75,10 @@ func start(t *testing.T, cfg Config, connack string) (*Client, *mqtttest.Peer) {
 	return c, peer
 }
 
-// TestConnectPacket: [MQTT-3.1.0-1, MQTT-3.1.0-2] CONNECT is first, and comes once.
+// TestConnectPacket: [MQTT-3.1.0-1, MQTT-3.1.0-2] CONNECT is first, and sent once.
 func TestConnectPacket(t *testing.T) {
 	for v, want := range map[packet.Version]string{
-		// Keep Alive is rounded up: a client must never be later than it said.
+		// Keep Alive is rounded up: rounded down, it would promise too much.
 		packet.V31:  "10 16 0006 4d5149736470 03 c2 0002 0002 6331 0001 75 0001 70",
 		packet.V311: "10 14 0004 4d515454 04 c2 0002 0002 6331 0001 75 0001 70",
 		packet.V5:   "10 15 0004 4d515454 05 c2 0002 00 0002 6331 0001 75 0001 70",
@@ -131,7 +131,7 @@ func TestConnackRefused(t *testing.T) {
 	}
 }
 
-// TestBadConnack: each must end in an error, never in a connection.
+// TestBadConnack: each of these must be an error of Connect.
 func TestBadConnack(t *testing.T) {
 	for name, tt := range map[string]struct {
 		v          packet.Version
@@ -193,13 +193,13 @@ func TestReceiveEveryQoS(t *testing.T) {
 	peer.Expect("40 02 0007")            // PUBACK
 	peer.Send("34 07 0001 61 0008 6832") // QoS 2 id 8
 	peer.Expect("50 02 0008")            // PUBREC
-	peer.Send("3c 07 0001 61 0008 6832") // the same again: not a second message
-	peer.Expect("50 02 0008")            // PUBREC all the same
+	peer.Send("3c 07 0001 61 0008 6832") // resent: not a second message
+	peer.Expect("50 02 0008")            // PUBREC again
 	peer.Send("62 02 0008")              // PUBREL
 	peer.Expect("70 02 0008")            // PUBCOMP
 	peer.Send("62 02 0008")              // PUBREL again
 	peer.Expect("70 02 0008")            // PUBCOMP again
-	peer.Send("34 07 0001 61 0008 6833") // the id is new again
+	peer.Send("34 07 0001 61 0008 6833") // a new message with the same id
 	peer.Expect("50 02 0008")            // PUBREC
 	if err := c.Err(); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestReceiveEveryQoS(t *testing.T) {
 	}
 }
 
-// TestBatchIsOneWrite: what one read brings is answered in one write, in order.
+// TestBatchIsOneWrite: all packets of one read are answered in one write, in order.
 // [MQTT-4.6.0-2, MQTT-4.6.0-3]
 func TestBatchIsOneWrite(t *testing.T) {
 	r := newRecorder()
@@ -250,7 +250,7 @@ func TestPublishEveryQoS(t *testing.T) {
 		{1, []string{"32 08 0001 61 0001 00 6869", "40 02 0001"}, 0},
 		{1, []string{"32 08 0001 61 0002 00 6869", "40 03 0002 97"}, packet.ReasonQuotaExceeded},
 		{2, []string{"34 08 0001 61 0003 00 6869", "50 02 0003", "62 02 0003", "70 02 0003"}, 0},
-		// [MQTT-4.3.3-4] A refused PUBREC is the end: no PUBREL, and the id is free.
+		// [MQTT-4.3.3-4] A PUBREC with an error ends it: no PUBREL, and the id is free.
 		{2, []string{"34 08 0001 61 0004 00 6869", "50 03 0004 87"}, packet.ReasonNotAuthorized},
 	} {
 		done := script(tt.steps...)
@@ -289,8 +289,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestReceiveMaximum: with 3 allowed the fourth publish waits, yet SUBSCRIBE
-// goes through [MQTT-3.3.4-8].
+// TestReceiveMaximum: with a Receive Maximum of 3 the fourth publish waits, but a
+// SUBSCRIBE does not [MQTT-3.3.4-8].
 func TestReceiveMaximum(t *testing.T) {
 	r := newRecorder()
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Handler: r}, "20 06 00 00 03 210003")
@@ -341,8 +341,8 @@ func TestSubscribeRefused(t *testing.T) {
 	}
 }
 
-// TestPeerMisbehaves: every one of these must end the connection, with a
-// reason said to an MQTT 5 broker.
+// TestPeerMisbehaves: each of these must end the connection, in MQTT 5 with a
+// DISCONNECT that gives the reason.
 func TestPeerMisbehaves(t *testing.T) {
 	for name, tt := range map[string]struct{ send, disconnect string }{
 		"second CONNACK":         {connack5, "e0 01 82"},
@@ -416,7 +416,7 @@ func TestServerClosesPlainly(t *testing.T) {
 
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// Server Keep Alive 2 s replaces the 60 s asked for.
+		// Server Keep Alive 2 s replaces the client's 60 s.
 		testKeepAlive(t, Config{Version: packet.V5, CleanStart: true, KeepAlive: time.Minute}, "20 06 00 00 03 13 0002")
 	})
 	for _, v := range []packet.Version{packet.V31, packet.V311} {
@@ -426,7 +426,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// testKeepAlive holds a client to a keep-alive of 2 s.
+// testKeepAlive checks a client with a keep-alive of 2 s.
 func testKeepAlive(t *testing.T, cfg Config, connack string) {
 	c, peer := start(t, cfg, connack)
 	began := time.Now()
@@ -438,7 +438,7 @@ func testKeepAlive(t *testing.T, cfg Config, connack string) {
 		began = time.Now()
 		peer.Send("d0 00")
 	}
-	// No answer: the peer is found gone within 1.5 times the keep-alive.
+	// Without an answer, the connection ends within 1.5 times the keep-alive.
 	peer.Expect("c0 00")
 	<-c.Done()
 	if !errors.Is(c.Err(), ErrKeepAlive) || time.Since(began) > 3*time.Second {
@@ -460,8 +460,8 @@ func TestDisconnectIsLast(t *testing.T) {
 	}
 }
 
-// TestGarbageAfterAck: a bad packet behind a good one in the same read ends the
-// connection; the good one counts, and the handler's batch is ended.
+// TestGarbageAfterAck: a bad packet after a good one in the same read ends the
+// connection. The good one is handled, and the handler gets its BatchEnd.
 func TestGarbageAfterAck(t *testing.T) {
 	r := newRecorder()
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Handler: r}, connack5)

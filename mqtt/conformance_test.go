@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// sources are the folders in which the line that obeys a statement may stand,
-// by the side that has to obey it.
+// sources are the folders with the code that implements statements, by the side that
+// must obey them.
 var sources = map[string][]string{
 	"client": {"mqtt", "mqtt/packet", "internal/wire", "load", "scenarios"},
 	"broker": {"broker", "mqtt/packet", "internal/wire"},
@@ -23,8 +23,8 @@ type statement struct {
 	names                    []string
 }
 
-// TestStatements: every statement of the list stands above a line that obeys
-// it, and the tests that would fail without that line exist.
+// TestStatements: every statement of the list is named in a comment above the code
+// that implements it, and the tests that would fail without that code exist.
 func TestStatements(t *testing.T) {
 	comments, tests := map[string]string{}, map[string]string{}
 	for side, dirs := range sources {
@@ -35,11 +35,11 @@ func TestStatements(t *testing.T) {
 		where := filepath.ToSlash(filepath.Join("testdata", "statements.txt"))
 		key := s.version + " " + s.id + " " + s.side
 		if seen[key] {
-			t.Errorf("%s:%d: %s stands twice", where, s.line, key)
+			t.Errorf("%s:%d: %s is listed twice", where, s.line, key)
 		}
 		seen[key] = true
 		if !names(comments[s.side], s.id) {
-			t.Errorf("%s:%d: %s stands above no line of %v", where, s.line, s.id, sources[s.side])
+			t.Errorf("%s:%d: no comment in %v names %s", where, s.line, sources[s.side], s.id)
 		}
 		if tests[s.tests] == "" {
 			tests[s.tests] = filesOf(t, s.tests, true)
@@ -55,7 +55,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// names reports whether id stands in text, and not as a part of another one.
+// names reports whether text contains id, and not only as a part of another one.
 func names(text, id string) bool {
 	const more = "-.0123456789"
 	for {
@@ -98,7 +98,7 @@ func readStatements(t *testing.T) (list []statement) {
 	return list
 }
 
-// commentsOf returns the comments of the sources in dirs, tests left out.
+// commentsOf returns the comments of the Go files in dirs, without tests.
 func commentsOf(t *testing.T, dirs []string) string {
 	t.Helper()
 	var b strings.Builder

@@ -33,8 +33,8 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// The test binary is also the broker in another process, told by this
-// variable. It prints its addresses and its CA, and ends with stdin.
+// This variable makes the test binary run a broker in another process. It prints its
+// addresses and its CA, and exits at the end of stdin.
 const brokerVariable = "MQTTLOAD_TEST_BROKER"
 
 func TestMain(m *testing.M) {
@@ -99,7 +99,7 @@ func startBroker(t testing.TB) remote {
 // opener opens the i-th connection.
 type opener func(ctx context.Context, i int) (io.Closer, error)
 
-// bare opens what every client needs.
+// bare opens only the transport.
 func (r remote) bare(transport string) opener {
 	return func(context.Context, int) (io.Closer, error) {
 		if transport == "tls" {
@@ -109,7 +109,7 @@ func (r remote) bare(transport string) opener {
 	}
 }
 
-// floor also sends CONNECT and reads CONNACK, and does nothing else.
+// floor also sends CONNECT and reads CONNACK: the least that a client can do.
 func (r remote) floor(transport string) opener {
 	open := r.bare(transport)
 	return func(ctx context.Context, i int) (io.Closer, error) {
@@ -134,7 +134,7 @@ type closer struct{ *mqtt.Client }
 
 func (a closer) Close() error { a.Client.Close(); return nil }
 
-// client opens what a run does.
+// client opens a connection as a run does.
 func (r remote) client(transport string, sweeper *mqtt.Sweeper) opener {
 	c := &scenarios.Case{Transport: scenarios.TCP}
 	addr := netip.MustParseAddrPort(r.plain)
@@ -152,8 +152,8 @@ func (r remote) client(transport string, sweeper *mqtt.Sweeper) opener {
 	}
 }
 
-// openAll opens n connections from goroutines that open one after the other, as
-// the engine does.
+// openAll opens n connections from several goroutines, each one connection at a time,
+// as package load does.
 func openAll(t testing.TB, n int, open opener) []io.Closer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -190,9 +190,9 @@ func ownCPU() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// BenchmarkConnect compares the CPU time of a connection up to CONNACK with
-// that of net.Dial or tls.Dial, and with the least that a client can do beyond
-// it, in turns: one run, one machine, one broker.
+// BenchmarkConnect compares the CPU time of a connection up to CONNACK with that of
+// net.Dial or tls.Dial, and with the least that a client can do beyond that. All
+// three take turns in one run, against one broker.
 func BenchmarkConnect(b *testing.B) {
 	r := startBroker(b)
 	sweeper := mqtt.NewSweeper()
@@ -205,7 +205,7 @@ func BenchmarkConnect(b *testing.B) {
 			for b.Loop() {
 				for range rounds {
 					for i := range open {
-						runtime.GC() // of what the last round has left
+						runtime.GC() // collect the garbage of the last round
 						before := ownCPU()
 						conns := openAll(b, n, open[i])
 						cost[i] = append(cost[i], float64(ownCPU()-before)/n/1e3)
@@ -229,7 +229,7 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// resident is this process's resident memory in bytes, 0 where not known.
+// resident returns the resident memory of this process in bytes, 0 if unknown.
 func resident() int64 {
 	b, _ := os.ReadFile("/proc/self/statm")
 	f := strings.Fields(string(b))
@@ -251,8 +251,8 @@ func settled() memory {
 	return memory{resident(), int64(m.HeapAlloc), int64(m.StackInuse)}
 }
 
-// BenchmarkIdle tells what an idle connection holds in this process: the
-// broker is in another.
+// BenchmarkIdle measures the memory of an idle connection, with the broker in
+// another process.
 func BenchmarkIdle(b *testing.B) {
 	r := startBroker(b)
 	for _, transport := range []string{"tcp", "tls"} {
@@ -274,8 +274,8 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
-// TestIdleMemory bounds heap and stacks of an idle connection with its MQTT
-// state; what else is resident, BenchmarkIdle tells.
+// TestIdleMemory bounds heap and stacks of an idle connection with its MQTT state.
+// BenchmarkIdle measures resident memory.
 func TestIdleMemory(t *testing.T) {
 	r := startBroker(t)
 	sweeper := mqtt.NewSweeper()

@@ -19,17 +19,17 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// site is a broker that can be killed and started again: connections are cut
-// without a word.
+// site is a broker that can be killed and started again. Killing it resets all
+// connections.
 type site struct {
 	t     *testing.T
-	keeps bool // what the broker knows outlives it
+	keeps bool // sessions survive a restart
 	addr  atomic.Pointer[string]
 	b     *broker.Broker
 	l     *cutListener
 }
 
-// cutListener remembers its connections, to reset them.
+// cutListener keeps its connections, to reset them.
 type cutListener struct {
 	net.Listener
 	mu    sync.Mutex
@@ -79,7 +79,7 @@ func (s *site) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // hose publishes numbered messages to its own subscription as fast as the window
-// lets it.
+// allows.
 type hose struct {
 	NopHandler
 	c       atomic.Pointer[Client]
@@ -91,7 +91,7 @@ type hose struct {
 	acked   atomic.Int64
 	dropped atomic.Int64
 	outages atomic.Int64
-	kept    atomic.Int64 // of the outages, those over which the broker kept the session
+	kept    atomic.Int64 // outages after which the broker still had the session
 	seen    map[uint64]int
 	known   atomic.Int64 // numbers in seen
 	err     error
@@ -138,7 +138,7 @@ func (h *hose) pump() {
 	_ = h.c.Load().Flush()
 }
 
-// openHose connects the i-th of four: QoS 1 and 2, of 3.1.1 and 5.
+// openHose connects the i-th of four hoses: QoS 1 and 2, in MQTT 3.1.1 and 5.
 func openHose(t *testing.T, s *site, i int, sweeper *Sweeper) (*hose, *Link) {
 	t.Helper()
 	h := &hose{session: NewSession(), qos: byte(1 + i/2), seen: make(map[uint64]int)}
@@ -158,10 +158,10 @@ func openHose(t *testing.T, s *site, i int, sweeper *Sweeper) (*hose, *Link) {
 	return h, l
 }
 
-// TestBrokerKills: fifty kills under full load end no link, lose no account of
-// a message, and leave no goroutine behind. Where the broker keeps its sessions
-// every message arrives, and at QoS 2 once. (eclipse-paho/paho.mqtt.golang#509,
-// #328, #96, #83, #411, #613)
+// TestBrokerKills: the broker is killed fifty times under full load. No link ends,
+// every message is accounted for, and no goroutine leaks. If the broker keeps its
+// sessions, every message arrives, at QoS 2 once.
+// (eclipse-paho/paho.mqtt.golang#509, #328, #96, #83, #411, #613)
 func TestBrokerKills(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		t.Run(fmt.Sprintf("keeps=%v", keeps), func(t *testing.T) { brokerKills(t, keeps) })
@@ -205,7 +205,7 @@ func brokerKills(t *testing.T, keeps bool) {
 	until(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// check holds the hose, whose link has ended, to account.
+// check compares sent and received messages after the link has ended.
 func (h *hose) check(t *testing.T, i, kills int, keeps bool) {
 	sent, acked, dropped, left := int64(h.sent.Load()), h.acked.Load(), h.dropped.Load(), int64(h.session.InFlight())
 	if sent != acked+dropped+left {
@@ -238,9 +238,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestCutInPacket: a connection that is lost in the middle of a packet leaves
-// nothing of it to the next one, which begins with CONNECT; every payload is
-// whole. (eclipse-paho/paho.mqtt.c#1592)
+// TestCutInPacket: after a connection is lost in the middle of a packet, the next
+// one begins with CONNECT, and every payload is whole. (eclipse-paho/paho.mqtt.c#1592)
 func TestCutInPacket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -294,7 +293,7 @@ func TestCutInPacket(t *testing.T) {
 			break // the peer does not read
 		}
 	}
-	// Somewhere in the first packet.
+	// Cut somewhere in the first packet.
 	if _, err := io.ReadFull(nc, make([]byte, 5000)); err != nil {
 		t.Fatal(err)
 	}
@@ -314,14 +313,14 @@ func TestCutInPacket(t *testing.T) {
 	}
 }
 
-// TestPayloadSizes: payloads at the borders of buffers and of the length field
-// go through a broker and back.
+// TestPayloadSizes: payloads at the limits of buffers and of the length field arrive
+// whole.
 func TestPayloadSizes(t *testing.T) {
 	s := &site{t: t}
 	s.start()
 	defer s.kill()
 	sizes := []int{0, 1, 8191, 8192, 8193, 16383, 16384, 65535, 65536, 2097151, 2097152}
-	// A remaining length of 5 B more: 127/128, 16383/16384, 2097151/2097152.
+	// The remaining length is 5 more: 127/128, 16383/16384, 2097151/2097152.
 	for _, border := range []int{1 << 7, 1 << 14, 1 << 21} {
 		sizes = append(sizes, border-6, border-5)
 	}
@@ -363,8 +362,8 @@ type sized struct {
 
 func (s *sized) Message(p *packet.Publish) { s.got <- bytes.Clone(p.Payload) }
 
-// TestTooLarge: a packet over the broker's maximum is refused here, with both
-// figures, and takes no packet id. (mqttjs/MQTT.js#1005)
+// TestTooLarge: a packet above the broker's maximum is a local error with both sizes,
+// and uses no packet id. (mqttjs/MQTT.js#1005)
 func TestTooLarge(t *testing.T) {
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, "20 08 00 00 05 27 000003e8")
 	p := &packet.Publish{QoS: 1, PacketID: 1, Topic: []byte("bench"), Payload: make([]byte, 8192)}
@@ -377,16 +376,16 @@ func TestTooLarge(t *testing.T) {
 	peer.Expect("32 0a 0005 62656e6368 0001 00")
 }
 
-// TestInboundTooLarge: a packet over our own maximum ends the connection by
-// its header alone, before it is read or given memory; one of just that size
-// does not. [MQTT-3.1.2-24]
+// TestInboundTooLarge: a packet above this client's maximum ends the connection as
+// soon as its header is read, before memory is allocated. A packet of exactly the
+// maximum does not. [MQTT-3.1.2-24]
 func TestInboundTooLarge(t *testing.T) {
 	r := newRecorder()
 	cfg := Config{Version: packet.V5, CleanStart: true, Handler: r, Properties: packet.Properties{MaximumPacketSize: new(uint32(99))}}
 	c, peer := start(t, cfg, connack5)
 	peer.Send("30 61 0001 61 00" + strings.Repeat("78", 93))
 	<-r.end
-	peer.Send("30 ff ff ff 7f") // 268,435,455 B, of which nothing comes
+	peer.Send("30 ff ff ff 7f") // the header of 268,435,455 B
 	peer.Expect("e0 01 95")
 	peer.ExpectEnd()
 	<-c.Done()

@@ -18,8 +18,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// witness is the handler of a client whose server says anything: it publishes
-// whenever it may, and holds the client to the order of its calls.
+// witness is the handler of a client whose server sends arbitrary bytes. It publishes
+// whenever it may, and checks the order of its calls.
 type witness struct {
 	t      *testing.T
 	tool   atomic.Pointer[tool]
@@ -71,7 +71,7 @@ func (w *witness) publish(n int) {
 	}
 }
 
-// parrot authenticates by what it is told.
+// parrot is an Authenticator that answers with the data it gets.
 type parrot struct{}
 
 func (parrot) Method() string                       { return "parrot" }
@@ -79,7 +79,7 @@ func (parrot) Start() ([]byte, error)               { return []byte("hello"), ni
 func (parrot) Continue(data []byte) ([]byte, error) { return data, nil }
 func (parrot) Finish([]byte) error                  { return nil }
 
-// pieces cuts data into pieces as long as cuts say, in turn.
+// pieces splits data into pieces of the sizes in cuts, in turn.
 func pieces(data, cuts []byte) (list [][]byte) {
 	for i := 0; len(data) > 0; i++ {
 		n := len(data)
@@ -92,7 +92,7 @@ func pieces(data, cuts []byte) (list [][]byte) {
 	return list
 }
 
-// says serves one connection: it sends parts once go is closed, and hangs up.
+// says serves one connection: once go is closed it sends parts, then closes.
 func says(nc net.Conn, first []byte, start <-chan struct{}, parts [][]byte) {
 	go func() { _, _ = io.Copy(io.Discard, nc) }()
 	go func() {
@@ -135,18 +135,17 @@ func carried(t *testing.T, v packet.Version) *Session {
 	return s
 }
 
-// What the mode of an input says, besides the version.
+// Bits of the mode of an input, besides the version.
 const (
-	fuzzConnack = 1 << iota // the client gets a CONNACK, and what comes is after it
-	fuzzResumed             // its session has messages in flight
-	fuzzAuth                // it authenticates by AUTH
+	fuzzConnack = 1 << iota // the bytes follow a CONNACK
+	fuzzResumed             // the session has messages in flight
+	fuzzAuth                // the client authenticates by AUTH
 	fuzzModes
 )
 
 var fuzzVersions = [...]packet.Version{packet.V31, packet.V311, packet.V5}
 
-// hears lets a client that publishes, subscribes and waits hear data from its
-// server.
+// hears sends data to a client that publishes, subscribes and waits.
 func hears(t *testing.T, v packet.Version, mode int, cuts, data []byte) {
 	var connack packet.Connack
 	w := &witness{t: t}
@@ -198,10 +197,12 @@ func hears(t *testing.T, v packet.Version, mode int, cuts, data []byte) {
 	}
 }
 
-// fuzzAlloc is what a connection and the batches of a read need whatever comes.
+// fuzzAlloc is the memory in bytes that a connection and the batches of a read need
+// for any input.
 const fuzzAlloc = 2 << 20
 
-// work has messages in flight, and somebody wait for an answer of each kind.
+// work puts messages in flight, and starts a goroutine that waits for each kind of
+// answer.
 func (w *witness) work(c *Client) {
 	if tmpl, err := c.Template(&packet.Publish{QoS: 1, PacketID: 1, Topic: []byte("a"), Payload: []byte("hi")}); err == nil {
 		w.tool.Store(&tool{c, tmpl})
@@ -209,7 +210,7 @@ func (w *witness) work(c *Client) {
 	w.publish(3)
 	ctx := context.Background()
 	go func() { _, _ = c.Publish(ctx, &packet.Publish{QoS: 2, PacketID: 1, Topic: []byte("a")}) }()
-	synctest.Wait() // so that the identifiers are the same each time
+	synctest.Wait() // makes the identifiers the same each time
 	go func() { _, _ = c.Subscribe(ctx, []packet.Subscription{{Filter: "a", QoS: 2}}, packet.Properties{}) }()
 	synctest.Wait()
 	go func() { _, _ = c.Unsubscribe(ctx, []string{"a"}) }()
@@ -217,8 +218,9 @@ func (w *witness) work(c *Client) {
 	synctest.Wait()
 }
 
-// account holds what has become of the messages against what was sent. The one of
-// Publish has gone where the server has waited for it; else it is not known.
+// account compares the messages that were acknowledged, dropped or are still in flight
+// with those that were sent. Whether the message of Publish was sent is known only if
+// the server has waited for it.
 func (w *witness) account(c *Client, s *Session, gone bool) {
 	least, most := int(w.sent.Load()), int(w.sent.Load())+1
 	if gone {
@@ -230,11 +232,10 @@ func (w *witness) account(c *Client, s *Session, gone bool) {
 	}
 }
 
-// FuzzClient has a client of any version hear arbitrary bytes, cut at arbitrary
-// points, after its CONNECT or after its CONNACK, with messages in flight of this
-// connection and of an earlier one. Whatever they are, it must not panic or hang,
-// must leave no goroutine and lose account of no message, and must not allocate
-// more than the bytes that came give reason for.
+// FuzzClient sends arbitrary bytes, split at arbitrary points, to a client of any
+// version, after its CONNECT or after CONNACK, with messages in flight of this
+// connection and of an earlier one. The client must not panic, hang, leak a goroutine
+// or lose track of a message, and must allocate in proportion to the bytes received.
 func FuzzClient(f *testing.F) {
 	add := func(v packet.Version, data []byte) {
 		version := slices.Index(fuzzVersions[:], v)
@@ -255,7 +256,7 @@ func FuzzClient(f *testing.F) {
 	for _, p := range goldenPackets(f) {
 		add(p.v, p.raw)
 	}
-	// Of 256 MiB that are claimed more comes than a read brings.
+	// A packet that claims 256 MiB, with more bytes than one read returns.
 	add(packet.V311, append(mqtttest.Hex(f, "30 ff ff ff 7f 0001 61"), make([]byte, 100_000)...))
 	if _, err := os.Stat(vectorFile); err == nil {
 		for _, v := range readVectors(f) {
@@ -277,7 +278,7 @@ type goldenPacket struct {
 	raw []byte
 }
 
-// goldenPackets reads those of the codec, whole ones and malformed ones.
+// goldenPackets returns the golden packets of package packet, valid and malformed.
 func goldenPackets(f *testing.F) (list []goldenPacket) {
 	files, err := filepath.Glob("packet/testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestHalfOpen: a peer from which nothing comes is found within one and a half
-// times the keep-alive, whether this side has something to send or not, and was
-// asked for a sign of life within the interval. [MQTT-3.1.2-20]
+// TestHalfOpen: a connection to a silent peer gets a PINGREQ within the keep-alive and
+// ends within one and a half times that, whether this side sends messages or not.
+// [MQTT-3.1.2-20]
 func TestHalfOpen(t *testing.T) {
 	for _, seconds := range []int{1, 2, 10, 60, 3600} {
 		for _, every := range []time.Duration{0, 90 * time.Millisecond} {
@@ -58,7 +58,7 @@ func TestHalfOpen(t *testing.T) {
 	}
 }
 
-// TestKeepAliveOff: 0 turns it off, on either side's word.
+// TestKeepAliveOff: 0 turns keep-alive off, from either side.
 func TestKeepAliveOff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		asked   time.Duration
@@ -79,8 +79,8 @@ func TestKeepAliveOff(t *testing.T) {
 	}
 }
 
-// TestSlowPeer: a packet that takes the peer many intervals to read is no dead
-// connection as long as it goes on reading; when it stops, it is.
+// TestSlowPeer: a peer that needs many intervals to read one packet is alive as long
+// as it reads. Once it stops reading, the connection ends.
 func TestSlowPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()

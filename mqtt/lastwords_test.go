@@ -12,7 +12,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// mute is a connection whose peer, from some time on, only speaks.
+// mute is a connection whose peer at some point stops reading, but still sends.
 type mute struct {
 	net.Conn
 	broken atomic.Bool
@@ -27,7 +27,8 @@ func (m *mute) Write(p []byte) (int, error) {
 	return 0, syscall.EPIPE
 }
 
-// mutes returns a dialer of one connection whose peer accepts it, and becomes mute.
+// mutes returns a dialer of one connection whose peer sends CONNACK and then becomes
+// mute.
 func mutes(t *testing.T) (*mqtttest.Peer, *mute, Dialer) {
 	peer, nc := mqtttest.Pipe(t, packet.V5)
 	m := &mute{Conn: nc, failed: make(chan struct{})}
@@ -43,10 +44,10 @@ func takenOver(err error) bool {
 	return errors.As(err, &told) && told.Code == packet.ReasonSessionTakenOver
 }
 
-// TestLastWords: a broker that says why and goes is understood, though a write
-// has failed before that was read. Who is pushed out must know it: it may not
-// come back. Everybody is told the same: the handler, who asks, who waits for an
-// acknowledgement, and who publishes.
+// TestLastWords: if the broker sends DISCONNECT and closes, and a write fails before
+// the DISCONNECT is read, the error is still the broker's reason: a client whose
+// session was taken over must not reconnect. The handler, Err, a waiting Publish and
+// PublishN all get this error.
 func TestLastWords(t *testing.T) {
 	peer, m, dial := mutes(t)
 	r := newRecorder()
@@ -74,7 +75,7 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestLinkLastWords: neither does its link come back, and says the same.
+// TestLinkLastWords: after that a link does not reconnect, and has the same error.
 func TestLinkLastWords(t *testing.T) {
 	peer, m, dial := mutes(t)
 	r := newRecorder()

@@ -13,8 +13,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// echo serves one connection: it acknowledges, and sends every PUBLISH back.
-// It is the least that can stand for a broker, and it checks the packet ids.
+// echo serves one connection: it acknowledges every PUBLISH and sends it back. It is a
+// minimal broker that checks the packet ids.
 type echo struct {
 	v      packet.Version
 	stuck  uint16 // PUBLISH with this id is never acknowledged
@@ -193,8 +193,8 @@ func (f *flood) begin(n, first int) (done chan struct{}) {
 	return done
 }
 
-// TestMany: 200,000 messages on one connection at each QoS; ids wrap, skip the
-// one that is stuck, and are never 0.
+// TestMany: with 200,000 messages on one connection at each QoS, packet ids wrap, skip
+// the one that is stuck in flight, and are never 0.
 func TestMany(t *testing.T) {
 	for _, v := range []packet.Version{packet.V311, packet.V5} {
 		for qos := byte(1); qos <= 2; qos++ {
@@ -217,7 +217,7 @@ func TestMany(t *testing.T) {
 func TestStuckID(t *testing.T) {
 	e := &echo{v: packet.V311, stuck: 5, echoes: true}
 	f, stop := startFlood(t, e, 1, 10, 100)
-	// The flood never ends by itself: one acknowledgement is missing.
+	// The flood does not end by itself: one acknowledgement is missing.
 	f.begin(1<<30, 50)
 	_ = f.c.Flush()
 	for f.c.Stats().BytesIn < 200_000*(4+24) {
@@ -229,7 +229,7 @@ func TestStuckID(t *testing.T) {
 	}
 }
 
-// TestNoAllocations: steady state allocates nothing per message, and writes in
+// TestNoAllocations: in steady state a message allocates nothing, and writes are
 // batches.
 func TestNoAllocations(t *testing.T) {
 	if testing.Short() {

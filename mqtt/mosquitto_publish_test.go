@@ -13,7 +13,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// inParallel publishes n equal messages at once: they wait for their turn.
+// inParallel publishes n equal messages at once.
 func inParallel(m *mosquitto, qos byte, n int) {
 	c := m.connect()
 	var wg sync.WaitGroup
@@ -24,7 +24,7 @@ func inParallel(m *mosquitto, qos byte, n int) {
 	m.leave(c)
 }
 
-// publishOne publishes one message and leaves.
+// publishOne publishes one message and disconnects.
 func publishOne(topic, payload string, qos byte, set ...func(p *packet.Publish, props *packet.Properties)) func(m *mosquitto) {
 	return func(m *mosquitto) {
 		p, props := packet.Publish{Topic: []byte(topic), Payload: []byte(payload), QoS: qos}, packet.Properties{}
@@ -127,8 +127,8 @@ func TestMosquittoPublish(t *testing.T) {
 	runMosquitto(t, tests)
 }
 
-// TestMosquittoLimits is what a CONNACK takes away: Receive Maximum, Maximum QoS
-// and Maximum Packet Size.
+// TestMosquittoLimits tests the limits of a CONNACK: Receive Maximum, Maximum QoS and
+// Maximum Packet Size.
 func TestMosquittoLimits(t *testing.T) {
 	const publish = `< 34 * "topic" 000%d 00 '12345'` + "\n"
 	var one, two strings.Builder
@@ -207,7 +207,7 @@ func TestMosquittoLimits(t *testing.T) {
 	})
 }
 
-// upTo publishes at QoS 2, 1 and 0, of which the broker takes the last ones.
+// upTo publishes at QoS 2, 1 and 0, of which the broker allows the last ones.
 func upTo(m *mosquitto, maximum byte) {
 	c := m.connect()
 	for _, qos := range []byte{2, 1, 0} {
@@ -230,7 +230,7 @@ func wantLimit(m *mosquitto, what string, err error) {
 	}
 }
 
-// oversize tries what is a byte too long: filters and a payload.
+// oversize tries filters and a payload that are one byte too long.
 func oversize(m *mosquitto) {
 	c := m.connect()
 	// Fixed header 2, packet identifier 2, properties 1, length 2, options 1.
@@ -282,8 +282,8 @@ func TestMosquittoResume(t *testing.T) {
 			> 70 02 0001
 			< e0 00
 			end`, act: func(m *mosquitto) { resumed(m, "pub/qos2/test", 2, 3) }},
-		// The suite's own bytes: after a clean start nothing is sent again, and
-		// the client is told what has become of its message. [MQTT-3.1.2-6]
+		// The suite's own bytes: after a clean start nothing is resent, and the client
+		// learns that its message was dropped. [MQTT-3.1.2-6]
 		{name: "03-publish-c2b-qos1-disconnect with a clean session", id: "publish-qos1-test",
 			set: func(cfg *Config) { cfg.Session = NewSession() }, script: `
 			< CONNECT
@@ -319,8 +319,7 @@ func TestMosquittoResume(t *testing.T) {
 	})
 }
 
-// inFlight publishes a message that stays without an answer, until the
-// connection is cut.
+// inFlight publishes a message that is not acknowledged before the connection is cut.
 func inFlight(m *mosquitto, topic string, qos byte) {
 	m.Helper()
 	c := m.connect()
@@ -335,8 +334,8 @@ func inFlight(m *mosquitto, topic string, qos byte) {
 	<-c.Done()
 }
 
-// resumed goes through so many connections of one session, of which the last
-// has the last acknowledgement.
+// resumed makes that many connections of one session. On the last one the last
+// acknowledgement arrives.
 func resumed(m *mosquitto, topic string, qos byte, connections int) {
 	acked := make(chan Ack, 4)
 	m.cfg.Handler = acks{ch: acked}
@@ -395,7 +394,7 @@ func reconnected(m *mosquitto) {
 	synctest.Wait()
 }
 
-// backAgain tells of a reconnect.
+// backAgain reports a reconnection.
 type backAgain struct {
 	NopHandler
 	ch chan struct{}

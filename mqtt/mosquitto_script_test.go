@@ -13,15 +13,14 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// A mosquittoTest is one script of Eclipse Mosquitto's test/lib, under its
-// name there: what the broker says and expects, and what the client does.
+// A mosquittoTest is one script of Eclipse Mosquitto's test/lib, with the name that it
+// has there: what the broker sends and expects, and what the client does.
 //
-// The script has a line for each packet, after < what the client sends and
-// after > what the broker does. Bytes are written in hex, "text" is a string
-// with its length before it, 'text' is one without, and * is the Remaining
-// Length of the rest. CONNECT is the first packet of a version, CONNACK the
-// broker's answer, as the suite has them. "cut" ends the connection without a
-// word, "accept" waits for the next one, and "end" for the client's end.
+// The script has one line for each packet, with < before what the client sends and >
+// before what the broker sends. Bytes are in hex; "text" is a string with its length in
+// front, 'text' one without, and * the Remaining Length of the rest. CONNECT and
+// CONNACK are the packets of the suite for the version. "cut" closes the connection,
+// "accept" waits for the next one, and "end" waits until the client closes.
 type mosquittoTest struct {
 	name    string
 	version packet.Version // 0 is 3.1.1
@@ -40,14 +39,14 @@ type mosquitto struct {
 	inbox chan inboxMessage
 }
 
-// inboxMessage is a message as a handler is told, with its properties read.
+// inboxMessage is a received message with its properties.
 type inboxMessage struct {
 	topic, payload string
 	qos            byte
 	props          packet.Properties
 }
 
-// inbox keeps the messages of a connection.
+// inbox is a handler that keeps the messages of a connection.
 type inbox struct {
 	NopHandler
 	t  *testing.T
@@ -193,7 +192,7 @@ func scripted(t *testing.T, test mosquittoTest, line string) []byte {
 	return append(append(out[:length], byte(len(rest))), rest...)
 }
 
-// connect is accepted.
+// connect connects, and must be accepted.
 func (m *mosquitto) connect() *Client {
 	m.Helper()
 	c, err := Connect(m.ctx, m.cfg)
@@ -204,7 +203,7 @@ func (m *mosquitto) connect() *Client {
 	return c
 }
 
-// leave says DISCONNECT.
+// leave sends DISCONNECT.
 func (m *mosquitto) leave(c *Client) {
 	m.Helper()
 	if err := c.Disconnect(m.ctx, packet.ReasonNormalDisconnection); err != nil {
@@ -212,7 +211,7 @@ func (m *mosquitto) leave(c *Client) {
 	}
 }
 
-// publish waits for the acknowledgement.
+// publish publishes and waits for the acknowledgement.
 func (m *mosquitto) publish(c *Client, topic, payload string, qos byte) {
 	m.Helper()
 	m.publishWith(c, topic, payload, qos, packet.Properties{})
@@ -229,7 +228,7 @@ func (m *mosquitto) publishWith(c *Client, topic, payload string, qos byte, prop
 	}
 }
 
-// subscribe is granted the QoS.
+// subscribe subscribes, and must be granted the QoS.
 func (m *mosquitto) subscribe(c *Client, filter string, qos byte) {
 	m.Helper()
 	codes, err := c.Subscribe(m.ctx, []packet.Subscription{{Filter: filter, QoS: qos}}, packet.Properties{})
@@ -253,8 +252,8 @@ func (m *mosquitto) receive(topic, payload string, qos byte) inboxMessage {
 	}
 }
 
-// comeAndGo connects and leaves.
+// comeAndGo connects and disconnects.
 func comeAndGo(m *mosquitto) { m.leave(m.connect()) }
 
-// come connects, and is cut off.
+// come connects, then the broker closes the connection.
 func come(m *mosquitto) { <-m.connect().Done() }

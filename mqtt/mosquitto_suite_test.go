@@ -30,7 +30,7 @@ func TestMosquittoConnect(t *testing.T) {
 			end`},
 		{name: "01-con-discon-success-v5", version: packet.V5, id: "01-con-discon-success-v5", act: comeAndGo,
 			set: func(cfg *Config) { cfg.Properties.MaximumPacketSize = new(uint32(1000)) },
-			// The suite has the two properties the other way round, which is the same.
+			// The suite has the two properties in the other order, which is equivalent.
 			script: `
 			< 10 * "MQTT" 05 02 003c 08 21 0014 27 000003e8 "01-con-discon-success-v5"
 			> CONNACK
@@ -63,7 +63,7 @@ func TestMosquittoConnect(t *testing.T) {
 			< 10 * "MQTT" 04 00 003c "01-no-clean-session"
 			> CONNACK
 			cut`},
-		// There is no callback before CONNECT here: a Config is made for each.
+		// This client has no callback before CONNECT: every connection has its Config.
 		{name: "01-pre-connect-callback", id: "01-pre-connect", act: come, set: user("uname", ";'[08gn=#"), script: `
 			< 10 * "MQTT" 04 c2 003c "01-pre-connect" "uname" ";'[08gn=#"
 			> CONNACK
@@ -87,7 +87,7 @@ func TestMosquittoConnect(t *testing.T) {
 	})
 }
 
-// TestMosquittoKeepAlive is what of test/lib waits for a PINGREQ.
+// TestMosquittoKeepAlive is the part of test/lib that waits for a PINGREQ.
 func TestMosquittoKeepAlive(t *testing.T) {
 	every := func(interval time.Duration) func(cfg *Config) {
 		return func(cfg *Config) { cfg.KeepAlive = interval }
@@ -100,7 +100,7 @@ func TestMosquittoKeepAlive(t *testing.T) {
 			> d0 00
 			< c0 00
 			cut`},
-		// 60 seconds were asked for, 4 are granted: the script waits for 10.
+		// The client asks for 60 seconds, the broker sets 4, and the script waits for 10.
 		{name: "01-server-keepalive-pingreq", version: packet.V5, id: "01-server-keepalive-pingreq", virtual: true, act: come, script: `
 			< CONNECT
 			> 20 * 00 00 09 13 0004 22 000a 21 0014
@@ -123,7 +123,7 @@ func TestMosquittoKeepAlive(t *testing.T) {
 	})
 }
 
-// unexpected is come, and counts the acknowledgement of nothing.
+// unexpected is come, and checks that an unexpected acknowledgement is counted.
 func unexpected(m *mosquitto) {
 	c := m.connect()
 	<-c.Done()
@@ -132,7 +132,7 @@ func unexpected(m *mosquitto) {
 	}
 }
 
-// testMethod is an authentication method with one answer for everything, or none.
+// testMethod is an authentication method that always gives the same answer, or none.
 type testMethod struct {
 	answer string
 	err    error
@@ -144,7 +144,7 @@ func (m testMethod) Continue([]byte) ([]byte, error) { return []byte(m.answer), 
 func (m testMethod) Finish([]byte) error             { return nil }
 func (m testMethod) set(cfg *Config)                 { cfg.Auth = m }
 
-// refusedBy connects in vain.
+// refusedBy connects, and must be refused.
 func refusedBy(m *mosquitto) (err *ProtocolError) {
 	m.Helper()
 	if _, got := Connect(m.ctx, m.cfg); !errors.As(got, &err) {
@@ -153,9 +153,9 @@ func refusedBy(m *mosquitto) (err *ProtocolError) {
 	return err
 }
 
-// TestMosquittoAuth is test/lib/01-extended-auth-*.py. Their CONNECT names no
-// authentication method, after which a server must not send AUTH
-// [MQTT-4.12.0-6]: so this client's names it, and without one it refuses.
+// TestMosquittoAuth is test/lib/01-extended-auth-*.py. The suite's CONNECT has no
+// authentication method, although a server must not send AUTH then [MQTT-4.12.0-6].
+// Here CONNECT has one; without it, this client rejects the AUTH.
 func TestMosquittoAuth(t *testing.T) {
 	runMosquitto(t, []mosquittoTest{
 		{name: "01-extended-auth-continue", version: packet.V5, id: "01-extended-auth", act: comeAndGo, set: testMethod{answer: "test-reply"}.set, script: `
@@ -165,7 +165,7 @@ func TestMosquittoAuth(t *testing.T) {
 			> 20 * 00 00 0e 15 "test-method"
 			< e0 00
 			end`},
-		// The suite wants not a byte more; a DISCONNECT is allowed [MQTT-3.1.2-30].
+		// The suite expects nothing more, but a DISCONNECT is allowed [MQTT-3.1.2-30].
 		{name: "01-extended-auth-failure", version: packet.V5, id: "01-extended-auth", set: testMethod{err: errors.New("no")}.set, script: `
 			< 10 * "MQTT" 05 02 003c 11 15 "test-method" 21 0014 "01-extended-auth"
 			> f0 * 18 1d 15 "test-method" 16 "test-request"
@@ -228,7 +228,7 @@ func TestMosquittoSubscribe(t *testing.T) {
 			> b0 * 0001
 			< e0 00
 			end`},
-		// The suite's has a User Property, which this client's Unsubscribe does not take.
+		// The suite's has a User Property, which this client's Unsubscribe does not support.
 		{name: "02-unsubscribe-v5", version: packet.V5, id: "unsubscribe-test", act: unsubscribe(1, "unsubscribe/test"), script: `
 			< CONNECT
 			> CONNACK
@@ -256,9 +256,9 @@ func TestMosquittoSubscribe(t *testing.T) {
 	}...))
 }
 
-// TestMosquittoReceive is what a broker sends: test/lib/03-publish-b2c-*.py and
-// 11-prop-recv-*.py. This client's handler has a message before its exchange
-// has ended: where the script goes on after that, the broker says so.
+// TestMosquittoReceive tests messages from the broker: test/lib/03-publish-b2c-*.py and
+// 11-prop-recv-*.py. This client's handler gets a message before the exchange has
+// ended. Where the script must wait for that end, the broker tells the client.
 func TestMosquittoReceive(t *testing.T) {
 	take := func(qos byte) func(m *mosquitto) {
 		return func(m *mosquitto) {
@@ -274,7 +274,7 @@ func TestMosquittoReceive(t *testing.T) {
 			> 32 * "pub/qos1/receive" 007b 'message'
 			< 40 02 007b
 			cut`},
-		// As there is no resending on a timer [MQTT-4.4.0-1], nor is there here.
+		// [MQTT-4.4.0-1] Nothing is resent on a timer, neither there nor here.
 		{name: "03-publish-b2c-qos2", id: "publish-qos2-test", act: take(2), script: `
 			< CONNECT
 			> CONNACK

@@ -90,7 +90,7 @@ func TestMosquittoTLS(t *testing.T) {
 }
 
 // TestMosquittoEncryptedKey is test/lib/08-ssl-connect-cert-auth-enc.py: the key
-// of the client's certificate is encrypted, and its password in a file.
+// of the client's certificate is encrypted, and its password is in a file.
 func TestMosquittoEncryptedKey(t *testing.T) {
 	dir := t.TempDir()
 	password := filepath.Join(dir, "password")
@@ -114,8 +114,8 @@ func TestMosquittoEncryptedKey(t *testing.T) {
 		end`}.runTLS(t, server, o, "localhost")
 }
 
-// TestMosquittoForeignCA is test/lib/08-ssl-fake-cacert.py: a server whose
-// certificate is by another CA gets no CONNECT.
+// TestMosquittoForeignCA is test/lib/08-ssl-fake-cacert.py: the client sends no CONNECT
+// to a server with a certificate of another CA.
 func TestMosquittoForeignCA(t *testing.T) {
 	conf, err := tlsconf.Options{CAPEM: throwAway(t).CAPEM()}.ClientConfig("localhost")
 	if err != nil {
@@ -147,8 +147,8 @@ func TestMosquittoForeignCA(t *testing.T) {
 	}
 }
 
-// TestMosquittoBadCA is test/lib/08-ssl-bad-cacert.py: a file of CAs that is
-// not there is an error before anything is dialled.
+// TestMosquittoBadCA is test/lib/08-ssl-bad-cacert.py: a missing CA file is an error
+// before anything is dialled.
 func TestMosquittoBadCA(t *testing.T) {
 	_, err := tlsconf.Options{CAFiles: []string{"this/file/doesnt/exist"}}.ClientConfig("localhost")
 	var file *tlsconf.FileError
