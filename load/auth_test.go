@@ -362,7 +362,7 @@ func TestFollowReferenceTLS(t *testing.T) {
 	}{
 		"right name": {"b:8884", bundle, ""},
 		"wrong name": {"b:8884", other, `not for "b"`},
-		"no TLS":     {"mqtt://b:8884", bundle, "away from TLS"},
+		"no TLS":     {"mqtt://b:8884", bundle, "from TLS to plain TCP"},
 	} {
 		n := newTown(t, map[string]broker.Config{"a:8883": {ServerReference: tt.reference}, "b:8884": {}})
 		n.secure(t, "a:8883", bundle.ServerConfig())

@@ -173,7 +173,7 @@ func (c *caseRun) expired(now int64) bool { return c.deadline != 0 && now >= c.d
 
 // warnUnheeded says what a case of an earlier version goes without.
 func (c *caseRun) warnUnheeded() {
-	if keys := c.spec.Unheeded(); keys != nil {
+	if keys := c.spec.Unsupported(); keys != nil {
 		c.rec.warnings.add(result.CodeMQTT5Only, fmt.Sprintf("MQTT %s has no %s: the row goes without", c.spec.Protocol, strings.Join(keys, ", ")),
 			"the rows of protocol 5 have it")
 	}

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// aim gives every case those of its targets that speak its transport. Cases
-// without a target are left to the embedded broker.
-func aim(cases []Case) (bad Errors) {
+// selectTargets keeps the targets of each case's transport. Cases without a target
+// are for the embedded broker.
+func selectTargets(cases []Case) (bad Errors) {
 	both := slices.ContainsFunc(cases, func(c Case) bool { return c.Transport != cases[0].Transport })
 	for i := range cases {
 		c := &cases[i]
 		if len(c.Target.URLs) == 0 {
 			continue
 		}
-		list := suiting(c, both)
+		list := targetsOf(c, both)
 		if len(list) == 0 {
 			hint := "write mqtt://HOST to use ports 1883 and 8883, or give one --url for each: mqtt://HOST:PORT and mqtts://HOST:PORT"
 			if !both {
@@ -28,11 +28,11 @@ func aim(cases []Case) (bad Errors) {
 	return bad
 }
 
-// suiting picks the targets that speak the case's transport. --tls turns
-// mqtt:// into mqtts:// and moves a port that was not written, but not the other
-// way round: a URL with mqtts:// says that its password must not travel in the
-// clear. both says that the matrix has other transports, too.
-func suiting(c *Case, both bool) []URL {
+// targetsOf returns the targets of the case's transport. --tls turns mqtt:// into
+// mqtts:// with its default port. It never works the other way round: a URL with
+// mqtts:// says that its password must not be sent in the clear. both says that the
+// matrix has other transports, too.
+func targetsOf(c *Case, both bool) []URL {
 	wanted := c.Transport
 	var list []URL
 	for _, u := range c.Target.URLs {

@@ -41,7 +41,7 @@ func TestAim(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			bad := aim(test.cases)
+			bad := selectTargets(test.cases)
 			var parts []string
 			for _, c := range test.cases {
 				s := string(c.Transport)

@@ -18,7 +18,7 @@ import (
 //go:embed builtin/*.yaml
 var builtinFiles embed.FS
 
-// Builtins returns the built-in scenarios, by name, each anew.
+// Builtins returns a new copy of each built-in scenario, sorted by name.
 func Builtins() []*Scenario {
 	var list []*Scenario
 	for _, name := range builtinNames() {
@@ -40,8 +40,7 @@ func builtinNames() []string {
 	return names
 }
 
-// builtin parses a built-in scenario; that all of them are sound is what the
-// tests see to.
+// builtin parses a built-in scenario. The tests check that all of them are sound.
 func builtin(name string) *Scenario {
 	data, err := builtinFiles.ReadFile("builtin/" + name + ".yaml")
 	if err != nil {
@@ -72,9 +71,9 @@ func Open(nameOrFile string) (*Scenario, error) {
 }
 
 func unknownScenario(name string, names []string) string {
-	msg := fmt.Sprintf("scenario %q is unknown", text.Short(name))
+	msg := fmt.Sprintf("unknown scenario %q", text.Short(name))
 	if near := text.Nearest(name, names); near != "" {
-		msg += fmt.Sprintf(", did you mean %q", near)
+		msg += fmt.Sprintf(", did you mean %q?", near)
 	}
-	return msg + ": built in are " + strings.Join(names, ", ") + "; anything else is the path of a YAML file"
+	return msg + ": built in are " + strings.Join(names, ", ") + "; write the path of a YAML file for another one"
 }

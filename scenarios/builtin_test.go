@@ -73,8 +73,8 @@ func TestTurboMQTT(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	for in, want := range map[string]string{
-		"defualt":       `scenario "defualt" is unknown, did you mean "default": built in are churn, connect, default, fan-in, fan-out, idle, many-to-many, offline, publish, quick, ramp, shared, steady, tls, turbomqtt; anything else is the path of a YAML file`,
-		"zzz":           `scenario "zzz" is unknown: built in are churn, connect, default, fan-in, fan-out, idle, many-to-many, offline, publish, quick, ramp, shared, steady, tls, turbomqtt; anything else is the path of a YAML file`,
+		"defualt":       `unknown scenario "defualt", did you mean "default"?: built in are churn, connect, default, fan-in, fan-out, idle, many-to-many, offline, publish, quick, ramp, shared, steady, tls, turbomqtt; write the path of a YAML file for another one`,
+		"zzz":           `unknown scenario "zzz": built in are churn, connect, default, fan-in, fan-out, idle, many-to-many, offline, publish, quick, ramp, shared, steady, tls, turbomqtt; write the path of a YAML file for another one`,
 		dir + "/x.yaml": "scenario file " + dir + "/x.yaml: no such file or directory",
 		dir:             "scenario file " + dir + ": is a directory, not a file",
 		"/dev/zero":     "scenario file /dev/zero: is a device or a socket, not a file",

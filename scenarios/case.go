@@ -1,6 +1,17 @@
-// Package scenarios holds what a run is asked to do: the scenario schema, its
-// strict YAML form, the expansion of a matrix to cases, and the built-in
-// scenarios. It is data: nothing here connects, prints or reads the environment.
+// Package scenarios turns what a user asks for into the cases that a run measures.
+//
+// A [Scenario] is a matrix, a load and a target. It comes from a built-in name or
+// a YAML file ([Open], [Parse]), and settings from elsewhere override single keys
+// ([Scenario.Set]). One table of fields is the schema of all of these, so that a
+// flag and a line of a file are checked by the same code. [Scenario.Cases] expands
+// the matrix and settles every default: a [Case] holds plain numbers, and whoever
+// runs it need not know how they were written. [Filler] makes the payloads of its
+// messages, and [Expand] the topics and names of its clients.
+//
+// The package reads the files that a scenario names: payloads, traces, passwords,
+// credentials. It opens no connection, prints nothing and does not read the
+// environment. Faults are returned all at once, each with the line or the flag to
+// blame and with a remedy ([Errors]); no password is repeated in them.
 package scenarios
 
 import (
@@ -11,7 +22,7 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// Arrival is how the intended times of an open loop lie within its rate.
+// Arrival is how the intended send times of an open loop are spread.
 type Arrival string
 
 // Arrivals.
@@ -20,8 +31,8 @@ const (
 	Poisson  Arrival = "poisson"  // exponential gaps, from Load.Seed
 )
 
-// Stage is a stretch of an open loop in which the rate moves in a straight
-// line from From to To, in messages per second over all publishers.
+// Stage is a part of an open loop in which the rate changes linearly from From to
+// To, in messages per second over all publishers.
 type Stage struct {
 	Duration time.Duration
 	From, To float64
@@ -45,8 +56,8 @@ type Case struct {
 
 // Load is the load and the measurement of one case.
 type Load struct {
-	// Shape is the row of the shape that was asked for; what follows, up to Idle,
-	// is what it means in numbers, settled by Cases.
+	// Shape is the row of the requested shape. The fields that follow, up to Idle,
+	// are what it means in numbers, settled by Cases.
 	Shape *Shape
 	// Topics is the number of topics. Publishers and Subscribers are the
 	// connections per group of topics: TopicsPerPublisher (TopicsPerSubscriber)
@@ -55,40 +66,39 @@ type Load struct {
 	// takes its topics in turn.
 	Topics, Publishers, Subscribers         int
 	TopicsPerPublisher, TopicsPerSubscriber int
-	// Share is the name of the shared subscription that the subscribers of a
-	// group form ($share/NAME/topic), "" for none: then each gets every message.
+	// Share is the name of the shared subscription ($share/NAME/topic) that the
+	// subscribers of a group form. "" is none: each gets every message.
 	Share string
-	// Filter, where not "", is what subscribers subscribe to in place of their
-	// topics: it may hold wildcards and the variables of [Vars].
+	// Filter, where not "", replaces the topics that subscribers subscribe to. It
+	// may hold wildcards and the variables of [Vars].
 	Filter string
-	// Idle is how many more connections do nothing but keep alive.
+	// Idle is the number of further connections that only send keep-alives.
 	Idle int
 
-	// Stages make an open loop: message n has its intended time whatever the
-	// broker does. Empty is a closed loop. Their durations add up to Duration.
+	// Stages make an open loop: message n has its intended time no matter how fast
+	// the broker is. Empty is a closed loop. Their durations add up to Duration.
 	Stages   []Stage
 	Arrival  Arrival
 	Seed     uint64
-	Duration time.Duration // of an open loop, warm-up included; of a closed one, its end at the latest, where not 0
+	Duration time.Duration // of an open loop, warm-up included; the limit of a closed one, where not 0
 
-	Pairs      int           // Topics of shape pairs, as asked; at least 1
-	Inflight   int           // asked in-flight window per publisher, 1..65535
+	Pairs      int           // Topics of shape pairs, as requested; at least 1
+	Inflight   int           // requested in-flight window per publisher, 1..65535
 	Messages   int64         // messages per iteration over all publishers; 0 sizes the iteration by time
-	MinTime    time.Duration // least time of an auto-sized iteration; 250 ms
+	MinTime    time.Duration // shortest time of an iteration that is sized by time
 	Launches   int
 	Warmup     int
 	Iterations int
-	Drain      time.Duration // how long an iteration waits for what is outstanding, without progress
-	// FreshIterations opens new connections and a new topic for every
-	// iteration, outside of the clock, as the turbomqtt scenario's source does.
+	Drain      time.Duration // how long an iteration waits for outstanding messages, without progress
+	// FreshIterations opens new connections and a new topic for every iteration,
+	// outside the measured time, as the source of the scenario turbomqtt does.
 	FreshIterations bool
-	// VerifyOff is set where payloads carry no stamp though they could: then only
-	// numbers are known.
+	// VerifyOff sends payloads without the ledger's stamp: messages are only counted.
 	VerifyOff bool
-	// OperationsPerMessage is 1, or 2 where a publish and a receive count apart.
+	// OperationsPerMessage is 1, or 2 where a publish and a receive count separately.
 	OperationsPerMessage int
 
-	asked asked // until Cases has settled it
+	asked asked // as written; cleared by Cases
 }
 
 // Clients is what every client has in common. Topic, ClientID, Username and
@@ -100,26 +110,26 @@ type Clients struct {
 	HasUsername bool
 	Password    string
 	HasPassword bool
-	// AuthMethod is the method of enhanced authentication, "" for none, by which
-	// user and password are proved instead of sending the password. MQTT 5
+	// AuthMethod is the method of enhanced authentication, "" for none. It proves
+	// the password instead of sending it. MQTT 5
 	AuthMethod     string
-	ReauthInterval time.Duration // between two authentications on a living connection; 0 is never
+	ReauthInterval time.Duration // between two authentications on one connection; 0 is never
 	KeepAlive      time.Duration
 	CleanStart     bool
 	SessionExpiry  time.Duration // MQTT 5
 	Retain         bool
-	// Credentials is the CSV file with an identity per client, "" for none.
+	// Credentials is the path of a CSV file with one row per client, "" for none.
 	Credentials    string
-	credentialIDs  bool // they have client ids
-	credentialAuth bool // they have users and passwords
-	StartNumber    int  // %i of the first client; 1 where not asked
+	credentialIDs  bool // the file has client ids
+	credentialAuth bool // the file has user names and passwords
+	StartNumber    int  // %i of the first client; 1 by default
 	Will           *Will
 	UserProperties []packet.UserProperty // MQTT 5, on PUBLISH, in the order written
 	Properties     Properties            // MQTT 5
 }
 
 // Persistent reports whether the clients ask the broker to keep their sessions
-// while they are away.
+// while they are disconnected.
 func (c *Clients) Persistent(v packet.Version) bool {
 	if v == packet.V5 {
 		return c.SessionExpiry > 0
@@ -127,7 +137,7 @@ func (c *Clients) Persistent(v packet.Version) bool {
 	return !c.CleanStart
 }
 
-// Will is the will of every client. Topic and Payload may hold variables.
+// Will is the Will Message of every client. Topic and Payload may hold variables.
 type Will struct {
 	Topic, Payload string
 	QoS            byte
@@ -137,15 +147,16 @@ type Will struct {
 
 // Target is where to connect.
 type Target struct {
-	// URLs are tried round robin over the clients; empty means the embedded broker.
+	// URLs are shared out to the clients round-robin; empty means the embedded broker.
 	URLs           []URL
 	ConnectTimeout time.Duration
-	ConnectRate    float64 // connections per second over all clients; 0 is as fast as they come
+	ConnectRate    float64 // connections per second over all clients; 0 is as fast as possible
 	SourceIPs      []string
-	// Reconnect makes clients whose connection was lost come back, with
-	// exponential back-off and jitter.
+	// Reconnect makes clients reconnect after a lost connection, with exponential
+	// back-off and jitter.
 	Reconnect bool
-	// FollowServerReference makes clients go where a broker refers them to. MQTT 5
+	// FollowServerReference makes clients connect to the server that a broker
+	// refers them to. MQTT 5
 	FollowServerReference bool
 }
 
@@ -154,12 +165,12 @@ type PayloadKind int
 
 // Payload kinds.
 const (
-	PayloadSize     PayloadKind = iota // Size bytes, byte i = i mod 256 behind the stamp
+	PayloadSize     PayloadKind = iota // Size bytes, byte i = i mod 256 after the stamp
 	PayloadFile                        // the file's bytes
 	PayloadText                        // the text's bytes
-	PayloadTemplate                    // text with fields that change from message to message
+	PayloadTemplate                    // text with fields that differ in every message
 	PayloadRange                       // sizes drawn between bounds, from Load.Seed
-	PayloadTrace                       // sizes or bytes, and times, of a recorded trace
+	PayloadTrace                       // sizes and times of a recorded trace
 )
 
 // Payload is one value of the payload axis.

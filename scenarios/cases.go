@@ -13,19 +13,18 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// maxCases bounds the matrix, so that a report can hold its cases.
+// maxCases is the largest number of cases, which a report can hold.
 const maxCases = result.MaxCases
 
-// Cases expands the matrix: the first axis varies slowest, the axes come in the
-// order written, and every id is unique. Params hold every axis; qos, payload
-// and protocol are axes also where the scenario does not name them, unless its
-// shape has no use for them, transport only where the scenario or a setting
-// names it. Without it a case runs over TLS when its targets are mqtts:// or
-// anything is said about TLS, and else over TCP. Each case gets those of the
-// targets that speak its transport; cases without Target.URLs are for the
-// embedded broker, whose addresses [At] gives them.
+// Cases expands the matrix. The axes come in the order written, the first one
+// varies slowest, and every id is unique. Params hold every axis: those of the
+// matrix, and qos, payload and protocol unless the shape does not use them.
+// Transport is an axis only where the scenario or a setting names it. Otherwise a
+// case runs over TLS if its targets are mqtts:// or any TLS option is set, and over
+// TCP if not. Each case keeps the targets of its own transport. A case without
+// Target.URLs is for the embedded broker, whose addresses [At] fills in.
 //
-// The error is of type [Errors] and holds everything that is wrong.
+// The error is of type [Errors] and holds every fault of the scenario.
 func (s *Scenario) Cases() ([]Case, error) {
 	base, bad := s.resolved()
 	axes := s.allAxes()
@@ -53,25 +52,25 @@ func (s *Scenario) Cases() ([]Case, error) {
 		}
 		cases = append(cases, c)
 	}
-	bad = append(bad, s.unused(patterns)...)
+	bad = append(bad, s.unmatched(patterns)...)
 	bad = append(bad, s.checkRows(cases)...)
 	bad = append(bad, s.checkProtocols(cases)...)
 	if len(bad) == 0 {
-		bad = aim(cases)
+		bad = selectTargets(cases)
 	}
 	if len(cases) == 0 {
 		bad = append(bad, s.at("exclude", "exclude leaves no case to run"))
 	}
 	if len(bad) > 0 {
-		// Whoever mends the rest should not have to run again to hear of these.
+		// The user should not have to run again to learn of these.
 		return nil, append(bad, s.missingFiles()...).err()
 	}
 	return cases, nil
 }
 
-// missingFiles names the files of the section tls that cannot be used. The
-// faults of a scenario that is sound otherwise are for whoever reads the files
-// to connect.
+// missingFiles names the files of the section tls that cannot be used, in a
+// scenario that has other faults. In a sound one they are reported where the
+// files are read to connect.
 func (s *Scenario) missingFiles() Errors {
 	_, err := s.base.TLS.ClientConfig("localhost")
 	var bad Errors
@@ -89,7 +88,7 @@ func (s *Scenario) missingFiles() Errors {
 	return bad
 }
 
-// at is a fault of a key that was set somewhere, or by default.
+// at is a fault of a key, at the place where the key was set.
 func (s *Scenario) at(key, msg string) Error {
 	p, ok := s.places[key]
 	if !ok {
@@ -98,8 +97,8 @@ func (s *Scenario) at(key, msg string) Error {
 	return p.fault(key, msg)
 }
 
-// caseAt is the n-th case: n written in a number system whose digits are the
-// axes, the first the most significant.
+// caseAt is the n-th case: each axis is one digit of n, the first axis the most
+// significant.
 func caseAt(base Case, axes []axis, n int) Case {
 	c := base
 	picked := make([]value, len(axes))
@@ -119,13 +118,13 @@ func caseAt(base Case, axes []axis, n int) Case {
 	return c
 }
 
-// escapeID keeps the slash of a file name from looking like the next param's.
+// escapeID escapes the slash, which separates the parameters of an id.
 func escapeID(s string) string { return idEscapes.Replace(s) }
 
 var idEscapes = strings.NewReplacer("%", "%25", "/", "%2F")
 
-// resolved is the base of all cases with the target, the password and the
-// implied transport settled.
+// resolved is the base of all cases with target, password and implied transport
+// settled.
 func (s *Scenario) resolved() (Case, Errors) {
 	var bad Errors
 	c := s.base
@@ -156,7 +155,7 @@ func (s *Scenario) resolved() (Case, Errors) {
 			bad = append(bad, s.at("credentials", err.Error()))
 		}
 	}
-	shareUser(&c)
+	settleUser(&c)
 	if c.Transport, err = impliedTransport(&c); err != nil && !s.hasAxis("transport") {
 		bad = append(bad, s.at("url", err.Error()))
 	}
@@ -167,9 +166,9 @@ func (s *Scenario) hasAxis(key string) bool {
 	return slices.ContainsFunc(s.axes, func(a axis) bool { return a.key == key })
 }
 
-// shareUser settles who wins where a URL and the clients section both name a
-// user or a password: the clients section. The password of a URL is taken as it is.
-func shareUser(c *Case) {
+// settleUser lets the section clients win where a URL names a user or a password
+// too. The password of a URL has no variables.
+func settleUser(c *Case) {
 	for i := range c.Target.URLs {
 		u := &c.Target.URLs[i]
 		u.Password = literal(u.Password)
@@ -181,7 +180,7 @@ func shareUser(c *Case) {
 	}
 }
 
-// impliedTransport is the transport where no axis names it.
+// impliedTransport is the transport of cases without an axis for it.
 func impliedTransport(c *Case) (Transport, error) {
 	var found []Transport
 	for _, u := range c.Target.URLs {
@@ -197,7 +196,7 @@ func impliedTransport(c *Case) (Transport, error) {
 	case len(found) > 1:
 		slices.Sort(found)
 		a, b := found[0], found[1]
-		return TCP, fmt.Errorf("the targets are part %s:// and part %s://: list transport: [%s, %s] in matrix to measure each by itself",
+		return TCP, fmt.Errorf("some targets are %s:// and some %s://: list transport: [%s, %s] in matrix to measure each separately",
 			a.Scheme(), b.Scheme(), a, b)
 	case len(found) == 1:
 		return found[0], nil
@@ -207,7 +206,7 @@ func impliedTransport(c *Case) (Transport, error) {
 	return TCP, nil
 }
 
-// pattern is one line of exclude: the params that a case must have.
+// pattern is one line of exclude: the parameters of the cases to leave out.
 type pattern struct {
 	text   string
 	params []result.Param
@@ -224,7 +223,7 @@ func (p *pattern) match(params []result.Param) bool {
 	return true
 }
 
-// excludes parses the patterns; values may be written as in the matrix.
+// excludes parses the patterns. Their values may be written as in the matrix.
 func (s *Scenario) excludes(axes []axis) ([]*pattern, Errors) {
 	var list []*pattern
 	var bad Errors
@@ -248,7 +247,7 @@ func (s *Scenario) excludes(axes []axis) ([]*pattern, Errors) {
 func excludeParam(axes []axis, part string) (result.Param, error) {
 	key, value, ok := strings.Cut(part, "=")
 	if !ok {
-		return result.Param{}, fmt.Errorf("%s is not KEY=VALUE: write such as qos=2/payload=8192", text.Quote(part))
+		return result.Param{}, fmt.Errorf("%s is not KEY=VALUE: write a pattern such as qos=2/payload=8192", text.Quote(part))
 	}
 	i := slices.IndexFunc(axes, func(a axis) bool { return a.key == key })
 	if i < 0 {
@@ -256,7 +255,7 @@ func excludeParam(axes []axis, part string) (result.Param, error) {
 		for _, a := range axes {
 			keys = append(keys, a.key)
 		}
-		return result.Param{}, fmt.Errorf("%s is no axis: the axes are %s", text.Quote(key), strings.Join(keys, ", "))
+		return result.Param{}, fmt.Errorf("%s is not an axis: the axes are %s", text.Quote(key), strings.Join(keys, ", "))
 	}
 	if plain, err := url.PathUnescape(value); err == nil {
 		value = plain // as in ids
@@ -266,7 +265,7 @@ func excludeParam(axes []axis, part string) (result.Param, error) {
 			return result.Param{Key: key, Value: v.name}, nil
 		}
 	}
-	// A file need not be read to see that it is not on the axis.
+	// A file that is not on the axis need not be read.
 	if strings.HasPrefix(value, "@") || strings.HasPrefix(value, "trace:") {
 		return result.Param{Key: key, Value: value}, nil
 	}
@@ -274,9 +273,9 @@ func excludeParam(axes []axis, part string) (result.Param, error) {
 	return result.Param{Key: key, Value: v.name}, err
 }
 
-// unused refuses patterns that leave out nothing: a slip of the keyboard would
-// go unnoticed. A setting that narrows the matrix may well make one idle.
-func (s *Scenario) unused(patterns []*pattern) Errors {
+// unmatched rejects patterns that match no case: a typing error would go
+// unnoticed. Where a setting has narrowed the matrix, that is expected.
+func (s *Scenario) unmatched(patterns []*pattern) Errors {
 	var bad Errors
 	for _, p := range patterns {
 		if !p.used && !s.narrowed {
@@ -286,7 +285,7 @@ func (s *Scenario) unused(patterns []*pattern) Errors {
 	return bad
 }
 
-// settle turns what a case was asked into what the engine reads.
+// settle turns what the scenario says into the numbers that the engine reads.
 func (s *Scenario) settle(c *Case) Errors {
 	var bad Errors
 	fail := func(key, format string, args ...any) {
@@ -305,7 +304,7 @@ func (s *Scenario) settle(c *Case) Errors {
 	return bad
 }
 
-// check is about what only a whole case shows.
+// check finds the faults that only a settled case shows.
 func (s *Scenario) check(c *Case) Errors {
 	var bad Errors
 	fail := func(key, format string, args ...any) {
@@ -318,16 +317,16 @@ func (s *Scenario) check(c *Case) Errors {
 	checkProperties(c, fail)
 	checkAuth(c, fail)
 	if c.Load.Shape.Queues > 0 && c.QoS == 0 {
-		fail("qos", "shape %s needs QoS 1 or 2, and the matrix has 0: a broker need not keep QoS 0 messages for who is away", c.Load.Shape)
+		fail("qos", "shape %s needs QoS 1 or 2, and the matrix has 0: a broker need not queue QoS 0 messages", c.Load.Shape)
 	}
 	if c.Load.Shape.Queues > 0 && c.Clients.ClientID == "" {
-		fail("client_id", "shape %s needs a client_id: a session is found again by it", c.Load.Shape)
+		fail("client_id", "shape %s needs a client_id, by which the broker finds a session", c.Load.Shape)
 	}
-	if n, who := c.Load.Topics*c.Load.Publishers, "publishers"; c.Load.Messages > 0 && c.Load.Messages < int64(n) {
+	if n, noun := c.Load.Topics*c.Load.Publishers, "publishers"; c.Load.Messages > 0 && c.Load.Messages < int64(n) {
 		if c.Load.Publishers == 1 {
-			who = "pairs"
+			noun = "pairs"
 		}
-		fail("messages", "%d messages for %d %s: every publisher needs at least one", c.Load.Messages, n, who)
+		fail("messages", "%d messages for %d %s: every publisher needs at least one", c.Load.Messages, n, noun)
 	}
 	if size := remainingLength(c); size > packet.MaxRemainingLength {
 		fail("payload", "a payload of %d bytes does not fit: with topic and properties the packet is %d bytes over MQTT's limit of 268,435,455",
@@ -339,7 +338,7 @@ func (s *Scenario) check(c *Case) Errors {
 	return bad
 }
 
-// checkRows reads the credentials of the widest case through.
+// checkRows reads the credentials file as far as the case with the most clients does.
 func (s *Scenario) checkRows(cases []Case) Errors {
 	clients, secure, scram := 0, false, false
 	for _, c := range cases {
@@ -364,14 +363,14 @@ func (s *Scenario) tlsAxis() bool {
 	return false
 }
 
-// maxClientNumber has as many digits as client numbers get.
+// maxClientNumber has as many digits as the longest client number.
 const maxClientNumber = 100_000_000
 
-// checkNames is about topics and client ids that clients must not share.
+// checkNames rejects topics and client ids that clients would share.
 func checkNames(c *Case, clients int, fail failer) {
 	id, topic := c.Clients.ClientID, c.Clients.Topic
 	if clients > 1 && !uses(id, 'i') && id != "" && !c.Clients.credentialIDs {
-		fail("client_id", "client_id %s is the same for all %d clients, and brokers allow it once: add %%i", text.Quote(id), clients)
+		fail("client_id", "client_id %s is the same for all %d clients, and a broker allows one connection per id: add %%i", text.Quote(id), clients)
 	}
 	if n, what := c.Load.Topics, "topics"; n > 1 && !c.topicsDiffer() {
 		if c.Load.Pairs == n {
@@ -392,8 +391,8 @@ func checkNames(c *Case, clients int, fail failer) {
 	}
 }
 
-// topicsDiffer reports whether the topics of the pattern can be told apart: by
-// their number, or by a client id or user name that their clients do not share.
+// topicsDiffer reports whether every topic has its own name: by its number, or by
+// a client id or user name that differs between clients.
 func (c *Case) topicsDiffer() bool {
 	own := c.Load.TopicsPerPublisher == 1
 	id := uses(c.Clients.ClientID, 'i') || c.Clients.credentialIDs
@@ -401,7 +400,7 @@ func (c *Case) topicsDiffer() bool {
 	return uses(c.Clients.Topic, 'i') || own && (id && uses(c.Clients.Topic, 'c') || user && uses(c.Clients.Topic, 'u'))
 }
 
-// checkVersion refuses what only MQTT 5 can carry.
+// checkVersion rejects what only MQTT 5 can carry.
 func checkVersion(c *Case, fail failer) {
 	if c.Protocol == packet.V5 {
 		return
@@ -427,8 +426,9 @@ func remainingLength(c *Case) int {
 	return n + packet.VarintSize(properties) + properties
 }
 
-// stamped is a payload of somebody's own content that does not arrive as it is, or "".
-func (s *Scenario) stamped() string {
+// overwritten is the name of a payload with content of the user's whose first bytes
+// the stamp replaces, or "".
+func (s *Scenario) overwritten() string {
 	for _, a := range s.axes {
 		for _, v := range a.values {
 			var c Case
@@ -442,21 +442,20 @@ func (s *Scenario) stamped() string {
 	return ""
 }
 
-// Warnings are facts about the scenario that its reader should know, and that
-// do not keep it from running.
+// Warnings are facts that the user should know and that do not prevent a run.
 func (s *Scenario) Warnings() []result.Warning {
 	var list []result.Warning
 	if strings.HasPrefix(Expand(s.base.Clients.Topic, topicVars(&s.base, 1)), "$") {
 		list = append(list, result.Warning{
-			Code: result.CodeDollarTopic, Message: fmt.Sprintf("topic %s begins with $, which brokers keep for themselves", text.Quote(s.base.Clients.Topic)),
+			Code: result.CodeDollarTopic, Message: fmt.Sprintf("topic %s begins with $, which is reserved for the broker", text.Quote(s.base.Clients.Topic)),
 			// [MQTT-4.7.2-1] and the non-normative comment below it
 			Hint: "brokers may refuse or drop messages to it: choose another topic",
 		})
 	}
-	if name := s.stamped(); name != "" {
+	if name := s.overwritten(); name != "" {
 		list = append(list, result.Warning{
 			Code: result.CodeStamp, Message: fmt.Sprintf("the first 8 bytes of payload %s are replaced by the ledger's stamp", text.Quote(name)),
-			Hint: "--verify=off sends it as it is, and then messages are only counted",
+			Hint: "--verify=off sends it unchanged; messages are then only counted",
 		})
 	}
 	if s.base.TLS.Insecure {
@@ -467,9 +466,9 @@ func (s *Scenario) Warnings() []result.Warning {
 	}
 	if s.passwordFileIsPublic() {
 		list = append(list, result.Warning{
-			Code: result.CodePasswordFileMode, Message: fmt.Sprintf("everybody can read the password file %s", text.Quote(s.passwordFile)),
-			Hint: "chmod 600 it",
+			Code: result.CodePasswordFileMode, Message: fmt.Sprintf("every user of this machine can read the password file %s", text.Quote(s.passwordFile)),
+			Hint: "restrict it with chmod 600",
 		})
 	}
-	return append(list, s.unheeding()...)
+	return append(list, s.unsupportedKeys()...)
 }

@@ -63,9 +63,9 @@ func TestExclude(t *testing.T) {
 		want    []string
 	}{
 		{"[qos=2/payload=99]", []string{`x.yaml:2: exclude "qos=2/payload=99" matches no case: correct or remove it`}},
-		{"[qos]", []string{`x.yaml:2: exclude "qos": qos is not KEY=VALUE: write such as qos=2/payload=8192`}},
-		{"['']", []string{`x.yaml:2: exclude "": "" is not KEY=VALUE: write such as qos=2/payload=8192`}},
-		{"[pairs=1]", []string{`x.yaml:2: exclude "pairs=1": pairs is no axis: the axes are qos, payload, protocol`}},
+		{"[qos]", []string{`x.yaml:2: exclude "qos": qos is not KEY=VALUE: write a pattern such as qos=2/payload=8192`}},
+		{"['']", []string{`x.yaml:2: exclude "": "" is not KEY=VALUE: write a pattern such as qos=2/payload=8192`}},
+		{"[pairs=1]", []string{`x.yaml:2: exclude "pairs=1": pairs is not an axis: the axes are qos, payload, protocol`}},
 		{"[qos=3]", []string{`x.yaml:2: exclude "qos=3": qos must be 0, 1 or 2`}},
 		{"[protocol=3.1.1]", []string{"x.yaml:2: exclude leaves no case to run"}},
 	}
@@ -91,8 +91,8 @@ func TestCheckCases(t *testing.T) {
 		{"topics of ids that the broker gives", "load: {pairs: 2}\nclients: {topic: t/%c, client_id: ''}", []string{"x.yaml:2: topic t/%c is the same for all 2 pairs, and each needs its own: add %i"}},
 		{"topics of users", "load: {pairs: 2}\nclients: {topic: t/%u, username: u%i}", nil},
 		{"topics of the same user", "load: {pairs: 2}\nclients: {topic: t/%u, username: u}", []string{"x.yaml:2: topic t/%u is the same for all 2 pairs, and each needs its own: add %i"}},
-		{"shared client id", "clients: {client_id: me}", []string{"x.yaml:1: client_id me is the same for all 2 clients, and brokers allow it once: add %i"}},
-		{"an escaped variable is none", "clients: {client_id: me%%i}", []string{"x.yaml:1: client_id me%%i is the same for all 2 clients, and brokers allow it once: add %i"}},
+		{"shared client id", "clients: {client_id: me}", []string{"x.yaml:1: client_id me is the same for all 2 clients, and a broker allows one connection per id: add %i"}},
+		{"an escaped variable is none", "clients: {client_id: me%%i}", []string{"x.yaml:1: client_id me%%i is the same for all 2 clients, and a broker allows one connection per id: add %i"}},
 		{"one client", "load: {shape: loopback}\nclients: {client_id: me, topic: t}", nil},
 		{"client id of 3.1", "matrix: {protocol: 3.1}\nclients: {client_id: a-long-client-name-%i}", []string{"x.yaml:2: client_id a-long-client-name-%i may have 28 characters, and MQTT 3.1 allows 1 to 23: shorten it"}},
 		{"client id of 3.1 by default", "matrix: {protocol: 3.1}", nil},
@@ -113,7 +113,7 @@ func TestCheckCases(t *testing.T) {
 		{"payload and packet id", "matrix: {payload: 268435451, qos: 1}\nload: {shape: loopback}\nclients: {topic: t}", []string{"x.yaml:1: a payload of 268435451 bytes does not fit: with topic and properties the packet is 1 bytes over MQTT's limit of 268,435,455"}},
 		{"payload and properties", "matrix: {payload: 268435440, protocol: 5}\nload: {shape: loopback}\nclients: {topic: t, user_properties: {abc: defg}}", []string{"x.yaml:1: a payload of 268435440 bytes does not fit: with topic and properties the packet is 1 bytes over MQTT's limit of 268,435,455"}},
 		{"all at once, each once", "matrix: {qos: [0, 1, 2]}\nload: {pairs: 2}\nclients: {topic: t, client_id: c}", []string{
-			"x.yaml:3: client_id c is the same for all 4 clients, and brokers allow it once: add %i", "x.yaml:3: topic t is the same for all 2 pairs, and each needs its own: add %i"}},
+			"x.yaml:3: client_id c is the same for all 4 clients, and a broker allows one connection per id: add %i", "x.yaml:3: topic t is the same for all 2 pairs, and each needs its own: add %i"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

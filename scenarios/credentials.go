@@ -15,8 +15,8 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// Credential is who one client is: a row of a credentials file. A column that
-// the file does not have leaves its field empty.
+// Credential is the identity of one client: a row of a credentials file. The
+// field of a column that the file does not have is empty.
 type Credential struct {
 	ID, User, Password   string
 	HasUser, HasPassword bool   // whether the file has the column
@@ -67,7 +67,7 @@ func (c *Credentials) header() error {
 		return c.fail(1, "is empty: its first row names the columns, of %s", strings.Join(credentialColumns[:], ", "))
 	}
 	if err != nil {
-		return c.damage(err)
+		return c.csvError(err)
 	}
 	for i := range c.columns {
 		c.columns[i] = -1
@@ -76,10 +76,10 @@ func (c *Credentials) header() error {
 		known := slices.Index(credentialColumns[:], strings.TrimSpace(name))
 		switch {
 		case known < 0:
-			// Without a header, the first row holds somebody's password.
-			return c.fail(1, "column %d of the header is none of %s: the first row names the columns", i+1, strings.Join(credentialColumns[:], ", "))
+			// The name is not shown: without a header it may be a password.
+			return c.fail(1, "column %d of the header is not one of %s: the first row names the columns", i+1, strings.Join(credentialColumns[:], ", "))
 		case c.columns[known] >= 0:
-			return c.fail(1, "column %s is there twice", credentialColumns[known])
+			return c.fail(1, "column %s is given twice", credentialColumns[known])
 		}
 		c.columns[known] = i
 	}
@@ -89,14 +89,14 @@ func (c *Credentials) header() error {
 	return nil
 }
 
-// Next returns the next row, and [io.EOF] behind the last one.
+// Next returns the next row, and [io.EOF] after the last one.
 func (c *Credentials) Next() (Credential, error) {
 	row, err := c.rows.Read()
 	if errors.Is(err, io.EOF) {
 		return Credential{}, io.EOF
 	}
 	if err != nil {
-		return Credential{}, c.damage(err)
+		return Credential{}, c.csvError(err)
 	}
 	line, _ := c.rows.FieldPos(0)
 	get := func(column int) string {
@@ -114,7 +114,7 @@ func (c *Credentials) Next() (Credential, error) {
 
 func (c *Credentials) path(name string) string { return resolve(filepath.Dir(c.name), name) }
 
-// check refuses what no CONNECT packet can carry.
+// check rejects a row that no CONNECT packet can carry.
 func (c *Credentials) check(one *Credential) error {
 	switch {
 	case c.columns[0] >= 0 && one.ID == "":
@@ -141,8 +141,8 @@ func (c *Credentials) fail(line int, format string, args ...any) error {
 	return fmt.Errorf("credentials file %s:%d: %s", text.Quote(c.name), line, fmt.Sprintf(format, args...))
 }
 
-// damage is an error of the CSV reader without the row, which holds a password.
-func (c *Credentials) damage(err error) error {
+// csvError is an error of the CSV reader without the row, which holds a password.
+func (c *Credentials) csvError(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
 		return c.fail(parse.Line, "%v", parse.Err)
@@ -150,8 +150,8 @@ func (c *Credentials) damage(err error) error {
 	return fmt.Errorf("credentials file %s: %w", text.Quote(c.name), file.Cause(err))
 }
 
-// columnsOf reads the header alone: whether the file has client ids, and
-// whether it has both user names and passwords.
+// columnsOf reads only the header: whether the file has client ids, and whether it
+// has both user names and passwords.
 func columnsOf(path string) (ids, auth bool, err error) {
 	c, err := OpenCredentials(path)
 	if err != nil {
@@ -160,23 +160,22 @@ func columnsOf(path string) (ids, auth bool, err error) {
 	return c.hasIDs(), c.columns[1] >= 0 && c.columns[2] >= 0, c.Close()
 }
 
-// checkFiles refuses a row whose certificate or key is not there.
+// checkFiles rejects a row whose certificate or key is not a file.
 func (c *Credentials) checkFiles(one *Credential) error {
 	for i, path := range []string{one.CertFile, one.KeyFile} {
 		if path == "" {
 			continue
 		}
 		if err := file.Check(path); err != nil {
-			// Unnamed: in a file of mixed-up columns it is somebody's password.
+			// The path is not shown: where columns are mixed up it may be a password.
 			return c.fail(one.line, "the file of column %s: %v", credentialColumns[3+i], err)
 		}
 	}
 	return nil
 }
 
-// checkCredentials reads the file once: every row up to the last client's must
-// be sound, and what SCRAM can prove where that is asked for; certificates need
-// a connection that shows them.
+// checkCredentials reads the rows of all clients once. Each must be sound, and fit
+// for SCRAM if the case authenticates by it. Certificates need TLS.
 func checkCredentials(path string, clients int, tls, scram bool) error {
 	c, err := OpenCredentials(path)
 	if err != nil {

@@ -44,8 +44,8 @@ func TestCredentials(t *testing.T) {
 func TestCredentialsErrors(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                            ":1: is empty: its first row names the columns, of id, user, password, cert, key",
-		"dev1,s3cret\n":               ":1: column 1 of the header is none of id, user, password, cert, key: the first row names the columns",
-		"id,id\n":                     ":1: column id is there twice",
+		"dev1,s3cret\n":               ":1: column 1 of the header is not one of id, user, password, cert, key: the first row names the columns",
+		"id,id\n":                     ":1: column id is given twice",
 		"id,key\n":                    ":1: column key needs a column cert",
 		"id\nok\n\"\"\n":              ":3: the id is empty",
 		"id,user\na,b\nc\n":           ":3: wrong number of fields",

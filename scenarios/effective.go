@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// object is a JSON object that keeps the order of its keys: the order of the
-// axes is the order of the cases.
+// object is a JSON object that keeps the order of its keys, because the order of
+// the axes is the order of the cases.
 type object []member
 
 type member struct {
@@ -43,9 +43,9 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Effective is the scenario as it is in force, for the report: a value to be
-// marshalled as JSON, in the form of a scenario file (which JSON is) with every
-// default filled in. A password is "***", URLs are without user information.
+// Effective is the scenario with settings and defaults filled in, for the report:
+// a value that marshals to JSON, in the form of a scenario file. A password is
+// "***", and URLs have no user information.
 func (s *Scenario) Effective() any {
 	doc := object{{"name", s.Name}}
 	if s.Description != "" {
@@ -61,8 +61,7 @@ func (s *Scenario) Effective() any {
 	return doc
 }
 
-// sections lists the keys that keep wants, by section; the matrix stands
-// second, as in a file.
+// sections holds the keys that keep selects, by section, in the order of a file.
 func (s *Scenario) sections(keep func(*field) bool) object {
 	var doc object
 	for _, name := range []string{"target", "matrix", "load", "clients", "tls"} {
@@ -91,8 +90,8 @@ func (s *Scenario) section(name string, keep func(*field) bool) object {
 	return content
 }
 
-// show is the value of a field; the target by its parts is a url like any
-// other, and a port that was not written stays so.
+// show is the value of a field. A target given as host and port is shown as url,
+// and a port only if it was written.
 func (s *Scenario) show(f *field) any {
 	if f.key != "url" {
 		return f.get(s)
@@ -126,17 +125,17 @@ func (s *Scenario) matrix() object {
 	return content
 }
 
-// unhashed are keys that may differ between runs which measure the same: who
-// connects and where, and secrets.
+// unhashed are the keys that may differ between runs that measure the same: they
+// say who connects and hold secrets.
 var unhashed = []string{
 	"username", "password", "password_file", "password_env", "client_id", "credentials",
 	"cafile", "capath", "cert", "key", "key_password_file", "servername",
 }
 
-// Hash is the SHA-256, in hexadecimal, of what is measured: matrix with the
-// bytes of payload files, load, what clients have in common, and TLS or not.
-// It does not depend on target, names, user, password, client id, the places of
-// certificates, or the gates. Runs with different hashes measured different things.
+// Hash is the SHA-256, in hexadecimal, of what is measured: the matrix with the
+// bytes of payload files, the load, the options of all clients, and the transport.
+// It does not depend on target, names, user, password, client id, paths of
+// certificates, or gates. Runs with different hashes measured different things.
 func (s *Scenario) Hash() string {
 	doc := s.sections(func(f *field) bool {
 		return f.section != "target" && !slices.Contains(unhashed, f.key)
@@ -164,7 +163,7 @@ func (s *Scenario) Hash() string {
 		base, _ := s.resolved()
 		doc = append(doc, member{"transport", base.Transport})
 	}
-	// An object of strings, numbers and lists always marshals.
+	// Strings, numbers and lists always marshal.
 	data, _ := json.Marshal(doc)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -8,8 +8,8 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// Error is one fault of a scenario or of a setting that overrides it. It never
-// holds a password, nor the user information of a URL.
+// Error is one fault of a scenario or of a setting that overrides it. It holds
+// neither a password nor the user information of a URL.
 type Error struct {
 	File string // the scenario file; empty for a setting
 	Line int    // from 1; 0 where no line is to blame
@@ -29,7 +29,7 @@ func (e Error) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
 
-// Errors are all faults found at once, in the order of the file's lines.
+// Errors are all faults of a scenario, in the order of the file's lines.
 type Errors []Error
 
 // Error returns one line per fault.
@@ -41,7 +41,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err is e sorted and without repetitions, nil when there is no fault.
+// err is e sorted and without repetitions, nil where there is no fault.
 func (e Errors) err() error {
 	if len(e) == 0 {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Vars are the values of the variables in topics, client ids and user names.
+// Vars are the values of the variables in topics, client ids, user names and other
+// texts of clients.
 type Vars struct {
 	I int    // %i: number of the client, or of the pair in a topic, from 1
 	C string // %c: client id
@@ -45,8 +46,8 @@ func Expand(pattern string, v Vars) string {
 	return b.String() + pattern
 }
 
-// checkVars refuses variables that are unknown, or known and of no use in the
-// string called key; allowed lists the letters of those that are.
+// checkVars rejects unknown variables, and those that the text of key cannot use.
+// allowed lists the letters of those it can.
 func checkVars(key, pattern, allowed string) error {
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] != '%' {

@@ -11,12 +11,12 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// Bounds of what a scenario may ask for. They keep a slip of the keyboard from
-// becoming a run of weeks; the protocol's own bounds are named where they apply.
+// Bounds of what a scenario may ask for. They keep a typing error from becoming a
+// run of weeks. The protocol's own bounds cite the standard.
 const (
 	maxPairs      = 1_000_000
 	maxClients    = 10_000_000
-	maxInflight   = math.MaxUint16 // packet ids but 0 [MQTT5 2.2.1]
+	maxInflight   = math.MaxUint16 // packet identifiers except 0 [MQTT5 2.2.1]
 	maxMessages   = 1_000_000_000_000
 	maxLaunches   = 1000
 	maxIterations = 100_000
@@ -24,29 +24,29 @@ const (
 	maxExpiry     = math.MaxUint32 // seconds [MQTT5 3.1.2.11.2]
 )
 
-// MaxDuration is the longest that a case may be asked to take; commands that
-// run until they are stopped ask for it.
+// MaxDuration is the longest duration of a case. Commands that run until they are
+// stopped ask for it.
 const MaxDuration = 24 * time.Hour
 
 // value is one parsed value of a single-valued key.
 type value struct {
 	name   string // canonical, as in params and ids
-	source string // what parses to the same value again
+	source string // parses to the same value
 	apply  func(*Case)
 }
 
-// How the values of a key that takes several are written as a flag; in a file
-// they are a list.
+// How a flag holds the values of a key: in a file several values are a list.
 const (
 	single   = iota
 	commas   // --alpn a,b
 	repeated // --url a --url b: a value may hold commas
 )
 
-// field is one key of the scenario file and one flag. Either parse or assign is set.
+// field is one key of the scenario file and one flag. Exactly one of parse and
+// assign is set.
 type field struct {
 	section, key string
-	axis         bool // may be an axis: of matrix always, of load where it is listed in matrix
+	axis         bool // may be an axis: those of load only where matrix lists them
 	many         int  // single, commas or repeated
 	secret       bool // the value never appears in a message
 	parse        func(dir, text string) (value, error)
@@ -57,7 +57,7 @@ type field struct {
 // fields is the whole schema, in the order in which it is shown.
 var fields = slices.Concat(targetFields(), matrixFields(), loadFields(), clientFields(), tlsFields())
 
-// later are keys that the format knows and this version does not, by section.
+// later are the keys that are planned for a later version, by section.
 var later = map[string]string{"pkcs12": "tls", "ciphers": "tls", "keylog": "tls"}
 
 // fieldOf returns the field of a key, or nil.
@@ -105,11 +105,11 @@ func loadFields() []field {
 		countField("topics", 1, func(c *Case) *int { return &c.Load.asked.topics }),
 		countField("publishers", 0, func(c *Case) *int { return &c.Load.asked.publishers }),
 		countField("subscribers", 0, func(c *Case) *int { return &c.Load.asked.subscribers }),
-		unless(1, intField("topics_per_publisher", 1, maxPairs, func(c *Case) *int { return &c.Load.TopicsPerPublisher })),
-		unless(1, intField("topics_per_subscriber", 1, maxPairs, func(c *Case) *int { return &c.Load.TopicsPerSubscriber })),
+		omitDefault(1, intField("topics_per_publisher", 1, maxPairs, func(c *Case) *int { return &c.Load.TopicsPerPublisher })),
+		omitDefault(1, intField("topics_per_subscriber", 1, maxPairs, func(c *Case) *int { return &c.Load.TopicsPerSubscriber })),
 		stringField("share", checkShare, func(c *Case) *string { return &c.Load.Share }),
 		filterField(),
-		unless(0, intField("idle", 0, maxPairs, func(c *Case) *int { return &c.Load.Idle })),
+		omitDefault(0, intField("idle", 0, maxPairs, func(c *Case) *int { return &c.Load.Idle })),
 		intField("inflight", 1, maxInflight, func(c *Case) *int { return &c.Load.Inflight }),
 		{key: "messages", parse: func(_, text string) (value, error) {
 			n, err := parseWhole("messages", text, 0, maxMessages)
@@ -120,7 +120,7 @@ func loadFields() []field {
 		intField("warmup", 0, maxIterations, func(c *Case) *int { return &c.Load.Warmup }),
 		intField("iterations", 1, maxIterations, func(c *Case) *int { return &c.Load.Iterations }),
 		timeField("drain", time.Millisecond, time.Hour, func(c *Case) *time.Duration { return &c.Load.Drain }),
-		unless(true, field{key: "verify", parse: func(_, text string) (value, error) {
+		omitDefault(true, field{key: "verify", parse: func(_, text string) (value, error) {
 			on, err := parseSwitch("verify", text)
 			return plain(text, func(c *Case) { c.Load.VerifyOff = !on }), err
 		}, get: func(s *Scenario) any { return !s.base.Load.VerifyOff }}),
@@ -155,14 +155,15 @@ func intField(key string, least, most int64, at func(*Case) *int) field {
 	}, get: func(s *Scenario) any { return *at(&s.base) }}
 }
 
-// countField is a number that is open where it is not asked.
+// countField is a number of topics or clients, which the shape sets where the
+// scenario does not.
 func countField(key string, least int64, at func(*Case) *int) field {
-	return unless(notAsked, intField(key, least, maxPairs, at))
+	return omitDefault(unset, intField(key, least, maxPairs, at))
 }
 
-// unless leaves a field out of Effective where it has its default: keys that
-// came to the format later keep the hashes of scenarios without them.
-func unless[T comparable](def T, f field) field {
+// omitDefault leaves a field out of Effective where it has its default. A key that
+// is added to the format then keeps the hashes of scenarios without it.
+func omitDefault[T comparable](def T, f field) field {
 	get := f.get
 	f.get = func(s *Scenario) any {
 		if v := get(s); v != any(def) {
@@ -197,7 +198,7 @@ func boolField(key string, at func(*Case) *bool) field {
 	}, get: func(s *Scenario) any { return *at(&s.base) }}
 }
 
-// stringField is a string that check may refuse; an empty one is left out of Effective.
+// stringField is a string that check may reject; an empty one is left out of Effective.
 func stringField(key string, check func(string) error, at func(*Case) *string) field {
 	return field{key: key, parse: func(_, text string) (value, error) {
 		return plain(text, func(c *Case) { *at(c) = text }), check(text)
@@ -218,7 +219,7 @@ func orNil(s string) any {
 	return s
 }
 
-// listField is a list of strings, each parsed by itself; a fault names which.
+// listField is a list of values that are parsed one by one; a fault names its value.
 func listField[T any](key string, many int, parse func(dir, text string) (T, error), at func(*Case) *[]T, show func(T) string) field {
 	return field{key: key, many: many,
 		assign: func(s *Scenario, dir string, texts []string) error {
@@ -246,7 +247,7 @@ func listField[T any](key string, many int, parse func(dir, text string) (T, err
 		}}
 }
 
-// elements are the faults of a list's values, each with its index.
+// elements are the faults of the values of a list, each with its index.
 type elements []element
 
 type element struct {
@@ -263,7 +264,7 @@ func (e elements) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// indexed tells which value is meant where the value itself is not shown.
+// indexed says which value of a list is at fault where the value is secret.
 func indexed(i, n int, err error) error {
 	if n == 1 {
 		return err

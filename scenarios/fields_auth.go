@@ -9,8 +9,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// SCRAMSHA256 is the one method of enhanced authentication there is: SASL's
-// SCRAM-SHA-256. [RFC 7677]
+// SCRAMSHA256 is the only supported method of enhanced authentication. [RFC 7677]
 const SCRAMSHA256 = "SCRAM-SHA-256"
 
 func authFields() []field {
@@ -21,15 +20,15 @@ func authFields() []field {
 			}
 			return nil
 		}, func(c *Case) *string { return &c.Clients.AuthMethod }),
-		unless("0s", timeField("reauth_interval", 0, MaxDuration, func(c *Case) *time.Duration { return &c.Clients.ReauthInterval })),
+		omitDefault("0s", timeField("reauth_interval", 0, MaxDuration, func(c *Case) *time.Duration { return &c.Clients.ReauthInterval })),
 	}
 }
 
-// checkAuth refuses an authentication that no client could begin, and what only
-// MQTT 5 can carry.
+// checkAuth rejects authentication that clients could not begin, and options that
+// only MQTT 5 has.
 func checkAuth(c *Case, fail failer) {
 	if c.Target.FollowServerReference && c.Protocol != packet.V5 {
-		fail("follow_server_reference", "follow_server_reference needs protocol 5, and the matrix has %s: earlier versions know no Server Reference", c.Protocol)
+		fail("follow_server_reference", "follow_server_reference needs protocol 5, and the matrix has %s: earlier versions have no Server Reference", c.Protocol)
 	}
 	if c.Clients.AuthMethod == "" {
 		if c.Clients.ReauthInterval > 0 {
@@ -39,13 +38,13 @@ func checkAuth(c *Case, fail failer) {
 	}
 	switch {
 	case c.Protocol != packet.V5:
-		fail("auth_method", "auth_method needs protocol 5, and the matrix has %s: earlier versions know no AUTH packet", c.Protocol)
+		fail("auth_method", "auth_method needs protocol 5, and the matrix has %s: earlier versions have no AUTH packet", c.Protocol)
 	case len(c.Target.URLs) == 0:
-		fail("auth_method", "auth_method needs a target: the embedded broker knows no users, mqttload broker --users FILE does")
+		fail("auth_method", "auth_method needs a target: the embedded broker has no users: start mqttload broker --users FILE and give its URL")
 	case !c.identified():
 		fail("auth_method", "auth_method %s needs a user name and a password: give username and password, or credentials with both columns", c.Clients.AuthMethod)
 	case !c.printable():
-		fail("auth_method", "auth_method %s takes user names and passwords of printable ASCII characters, and there is another one", c.Clients.AuthMethod)
+		fail("auth_method", "auth_method %s takes user names and passwords of printable ASCII characters only", c.Clients.AuthMethod)
 	}
 }
 
@@ -57,8 +56,8 @@ func (c *Case) identified() bool {
 	})
 }
 
-// printable reports whether user names and passwords need no preparation by
-// SASLprep, but for those of a credentials file. [RFC 5802 section 5.1]
+// printable reports whether user names and passwords, other than those of a
+// credentials file, are the same after SASLprep. [RFC 5802 section 5.1]
 func (c *Case) printable() bool {
 	ok := true
 	check := func(has bool, pattern string) {

@@ -46,7 +46,7 @@ func TestAuthRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ protocol, url, clients, want string }{
 		"unknown method":   {"5", "mqtt://u:p@b", "auth_method: PLAIN", `auth_method PLAIN: auth_method must be SCRAM-SHA-256`},
 		"3.1.1":            {"3.1.1", "mqtt://u:p@b", "auth_method: SCRAM-SHA-256", "auth_method needs protocol 5, and the matrix has 3.1.1"},
-		"no target":        {"5", "", "auth_method: SCRAM-SHA-256, username: u, password: p", "the embedded broker knows no users"},
+		"no target":        {"5", "", "auth_method: SCRAM-SHA-256, username: u, password: p", "the embedded broker has no users"},
 		"no user":          {"5", "mqtt://b", "auth_method: SCRAM-SHA-256, password: p", "needs a user name and a password"},
 		"no password":      {"5", "mqtt://b", "auth_method: SCRAM-SHA-256, username: u", "needs a user name and a password"},
 		"one URL without":  {"5", "mqtt://u:p@b, mqtt://c", "auth_method: SCRAM-SHA-256", "needs a user name and a password"},
@@ -117,7 +117,7 @@ func TestParseReferences(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "empty", " ": "empty", "[fe80::zz]:1883": "IPv6", "b:0": "port", "b:port": "port", "x\x1by": "control", "b:1:2": "colons",
-		"eve:s3cret@b": "user information", "http://b": "unknown", "wss://b": "not supported", "tcp://b": "away from TLS", "mqtt://b": "away from TLS", "b c:": "port",
+		"eve:s3cret@b": "user information", "http://b": "unknown", "wss://b": "not supported", "tcp://b": "from TLS to plain TCP", "mqtt://b": "from TLS to plain TCP", "b c:": "port",
 	} {
 		if _, err := ParseReferences(text, secure); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q: got %v, want %q", text, err, want)

@@ -43,9 +43,9 @@ func targetFields() []field {
 			}
 			return ip.String(), nil
 		}, func(c *Case) *[]string { return &c.Target.SourceIPs }, same),
-		unless(false, boolField("reconnect", func(c *Case) *bool { return &c.Target.Reconnect })),
-		unless(1, intField("start_number", 0, maxClientNumber, func(c *Case) *int { return &c.Clients.StartNumber })),
-		unless(false, boolField("follow_server_reference", func(c *Case) *bool { return &c.Target.FollowServerReference })),
+		omitDefault(false, boolField("reconnect", func(c *Case) *bool { return &c.Target.Reconnect })),
+		omitDefault(1, intField("start_number", 0, maxClientNumber, func(c *Case) *int { return &c.Clients.StartNumber })),
+		omitDefault(false, boolField("follow_server_reference", func(c *Case) *bool { return &c.Target.FollowServerReference })),
 	)
 }
 
@@ -63,8 +63,8 @@ func clientFields() []field {
 		}},
 		passwordField("password", func(s *Scenario, _, text string) error {
 			if err := checkVars("password", text, "icur"); err != nil {
-				// The message would show the character behind the percent sign.
-				return errors.New("password has an unknown variable: known are %i, %c, %u, %r; write %% for a percent sign, or give password_file, which is taken as it is")
+				// The usual message would show the character after the percent sign.
+				return errors.New("password has an unknown variable: known are %i, %c, %u, %r; write %% for a percent sign, or give password_file, which has no variables")
 			}
 			s.base.Clients.Password, s.base.Clients.HasPassword = text, true
 			return nil
@@ -100,8 +100,8 @@ func clientFields() []field {
 	return in("clients", slices.Concat(list, propertyFields(), authFields(), willFields())...)
 }
 
-// passwordField is one of the three ways to give a password: the last one
-// given replaces the others.
+// passwordField is one of the three ways to give a password. Each replaces the
+// others.
 func passwordField(key string, assign func(s *Scenario, dir, text string) error, get func(*Scenario) any) field {
 	return field{key: key, secret: key == "password", many: single, get: get,
 		assign: func(s *Scenario, dir string, texts []string) error {
@@ -193,14 +193,14 @@ func tlsFields() []field {
 		versionField("tls_min", func(o *tlsconf.Options) *uint16 { return &o.MinVersion }),
 		versionField("tls_max", func(o *tlsconf.Options) *uint16 { return &o.MaxVersion }),
 		curves,
-		unless(false, boolField("insecure", func(c *Case) *bool { return &c.TLS.Insecure })),
-		unless(false, boolField("tls_resume", func(c *Case) *bool { return &c.TLS.Resume })),
+		omitDefault(false, boolField("insecure", func(c *Case) *bool { return &c.TLS.Insecure })),
+		omitDefault(false, boolField("tls_resume", func(c *Case) *bool { return &c.TLS.Resume })),
 	)
 }
 
-// password returns the password that is in force, with variables. The one of
-// a file or the environment is taken as it is: a machine made it, and its
-// percent signs are no variables. A file's line end is not part of it.
+// password returns the password of all clients as a pattern for [Expand]. One from
+// a file or the environment is usually generated, so its percent signs do not begin
+// variables. The line end of a file is not part of it.
 func (s *Scenario) password() (string, bool, error) {
 	switch {
 	case s.passwordFile != "":
@@ -208,7 +208,7 @@ func (s *Scenario) password() (string, bool, error) {
 		if err != nil {
 			return "", false, fmt.Errorf("password file %s: %w", text.Quote(s.passwordFile), err)
 		}
-		// Windows editors write a byte order mark, which is no part of the password.
+		// Windows editors write a byte order mark.
 		line, _, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n")
 		return literal(strings.TrimSuffix(line, "\r")), true, nil
 	case s.passwordEnv != "":
@@ -224,10 +224,10 @@ func (s *Scenario) password() (string, bool, error) {
 	return s.base.Clients.Password, s.base.Clients.HasPassword, nil
 }
 
-// literal is the pattern that [Expand] makes text of.
+// literal is the pattern that [Expand] turns into text.
 func literal(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
-// passwordFileIsPublic reports whether anyone may read the password file.
+// passwordFileIsPublic reports whether every user may read the password file.
 func (s *Scenario) passwordFileIsPublic() bool {
 	if s.passwordFile == "" {
 		return false
@@ -236,7 +236,7 @@ func (s *Scenario) passwordFileIsPublic() bool {
 	return err == nil && info.Mode().Perm()&0o004 != 0
 }
 
-// hostURL is the target given by its parts, --host and --port.
+// hostURL is the target that was given as host and port.
 func (s *Scenario) hostURL() (URL, error) {
 	host := s.host
 	if host == "" {
@@ -262,7 +262,7 @@ func checkTopic(pattern string) error {
 	if err := checkVars("topic", pattern, "icur"); err != nil {
 		return err
 	}
-	// What client id and user name bring along is known once all is set.
+	// Client id and user name are checked once all is set: see checkExpanded.
 	return checkTopicName(Expand(pattern, sampleVars(1)))
 }
 
@@ -282,7 +282,7 @@ func checkUsername(pattern string) error {
 	return checkText("username", Expand(pattern, sampleVars(1)))
 }
 
-// sampleVars stand for those of a run while its scenario is being read.
+// sampleVars stand for the values that a run will give to variables.
 func sampleVars(client int) Vars {
 	return Vars{I: client, C: strings.Repeat("c", 23), U: "user", R: sampleRunID}
 }

@@ -15,21 +15,21 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// Properties are what clients of MQTT 5 ask for in CONNECT and SUBSCRIBE and say
-// of their messages, beside [Clients.UserProperties]. What is zero is not sent.
-// Cases of earlier versions go without: see [Case.Unheeded].
+// Properties are the MQTT 5 properties that clients send in CONNECT, SUBSCRIBE and
+// PUBLISH, apart from [Clients.UserProperties]. A zero value is not sent. Cases of
+// earlier versions send none: see [Case.Unsupported].
 type Properties struct {
-	// TopicAlias is to how many of its topics a publisher gives an alias, as far
-	// as the broker allows. [MQTT5 3.3.2.3.4]
+	// TopicAlias is how many topics of a publisher get an alias, as far as the
+	// broker allows. [MQTT5 3.3.2.3.4]
 	TopicAlias int
 
-	// Of CONNECT. The first three are those of clients that do not only publish:
-	// 0..65,535, 1..65,535 and bytes.
+	// Of CONNECT. The first three are sent by clients that receive: 0..65,535,
+	// 1..65,535 and bytes.
 	TopicAliasMaximum, ReceiveMaximum, MaximumPacketSize int
 	NoProblemInformation, ResponseInformation            bool
 
 	// Of PUBLISH. ResponseTopic and CorrelationData may hold the variables of
-	// [Vars], those of the publisher's client.
+	// [Vars], with the values of the publisher.
 	MessageExpiry              time.Duration // whole seconds
 	ContentType, ResponseTopic string
 	CorrelationData            string // text, or "hex:" and bytes
@@ -47,16 +47,16 @@ const (
 	PayloadUTF8  = "utf-8"
 )
 
-// leastConnack is the size in bytes of the smallest CONNACK: a client that takes
-// less cannot be let in. [MQTT5 3.2]
+// leastConnack is the size in bytes of the smallest CONNACK. A client with a smaller
+// Maximum Packet Size could not connect. [MQTT5 3.2]
 const leastConnack = 5
 
 func propertyFields() []field {
 	number := func(key string, least, most int64, at func(*Properties) *int) field {
-		return unless(0, intField(key, least, most, func(c *Case) *int { return at(&c.Clients.Properties) }))
+		return omitDefault(0, intField(key, least, most, func(c *Case) *int { return at(&c.Clients.Properties) }))
 	}
 	flag := func(key string, at func(*Properties) *bool) field {
-		return unless(false, boolField(key, func(c *Case) *bool { return at(&c.Clients.Properties) }))
+		return omitDefault(false, boolField(key, func(c *Case) *bool { return at(&c.Clients.Properties) }))
 	}
 	word := func(key string, check func(string) error, at func(*Properties) *string) field {
 		return stringField(key, check, func(c *Case) *string { return at(&c.Clients.Properties) })
@@ -68,7 +68,7 @@ func propertyFields() []field {
 		number("maximum_packet_size", leastConnack, math.MaxUint32, func(p *Properties) *int { return &p.MaximumPacketSize }),
 		problemField(),
 		flag("request_response_information", func(p *Properties) *bool { return &p.ResponseInformation }),
-		unless("0s", secondsField("message_expiry", math.MaxUint32, func(c *Case) *time.Duration { return &c.Clients.Properties.MessageExpiry })),
+		omitDefault("0s", secondsField("message_expiry", math.MaxUint32, func(c *Case) *time.Duration { return &c.Clients.Properties.MessageExpiry })),
 		word("payload_format", checkPayloadFormat, func(p *Properties) *string { return &p.PayloadFormat }),
 		number("subscription_identifier", 1, packet.MaxRemainingLength, func(p *Properties) *int { return &p.SubscriptionIdentifier }),
 		flag("no_local", func(p *Properties) *bool { return &p.NoLocal }),
@@ -86,10 +86,10 @@ func propertyFields() []field {
 	)
 }
 
-// problemField is what clients ask for where nobody asks: only false is sent.
+// problemField is on by default, as in the standard: only false is sent.
 // [MQTT5 3.1.2.11.7]
 func problemField() field {
-	return unless(true, field{key: "request_problem_information", parse: func(_, text string) (value, error) {
+	return omitDefault(true, field{key: "request_problem_information", parse: func(_, text string) (value, error) {
 		on, err := parseFlag("request_problem_information", text)
 		return plain(text, func(c *Case) { c.Clients.Properties.NoProblemInformation = !on }), err
 	}, get: func(s *Scenario) any { return !s.base.Clients.Properties.NoProblemInformation }})
@@ -128,7 +128,7 @@ const hexPrefix = "hex:"
 func checkCorrelation(pattern string) error {
 	if digits, ok := strings.CutPrefix(pattern, hexPrefix); ok {
 		if _, err := hex.DecodeString(digits); err != nil {
-			return errors.New("correlation_data behind hex: must be pairs of hexadecimal digits, such as hex:00ff")
+			return errors.New("correlation_data after hex: must be pairs of hexadecimal digits, such as hex:00ff")
 		}
 	} else if err := checkVars("correlation_data", pattern, "icur"); err != nil {
 		return err
@@ -151,8 +151,8 @@ func correlation(pattern string, v Vars) []byte {
 	return []byte(Expand(pattern, v))
 }
 
-// OfPublish returns the properties of the messages of a client with the
-// variables v, the user properties among them, but no Topic Alias.
+// OfPublish returns the properties of the messages of a client with the variables
+// v. They include the user properties and leave out the Topic Alias.
 func (c *Clients) OfPublish(v Vars) packet.Properties {
 	p := &c.Properties
 	out := packet.Properties{CorrelationData: correlation(p.CorrelationData, v)}
@@ -178,8 +178,8 @@ func (c *Clients) OfPublish(v Vars) packet.Properties {
 	return out
 }
 
-// OfConnect adds to out what clients ask for in CONNECT; publisher is a client
-// that only publishes.
+// OfConnect adds to out the properties of CONNECT. publisher says that the client
+// only publishes.
 func (p *Properties) OfConnect(out *packet.Properties, publisher bool) {
 	if p.NoProblemInformation {
 		out.RequestProblemInfo = new(byte)
@@ -201,9 +201,9 @@ func (p *Properties) OfConnect(out *packet.Properties, publisher bool) {
 	}
 }
 
-// Asked lists the keys by which the case asks for something that only MQTT 5 has,
-// and that can be left out where there is none.
-func (c *Case) Asked() (keys []string) {
+// MQTT5Keys lists the keys of the case's options that only MQTT 5 has, and that
+// cases of earlier versions leave out.
+func (c *Case) MQTT5Keys() (keys []string) {
 	if c.Clients.SessionExpiry > 0 {
 		keys = append(keys, "session_expiry")
 	}
@@ -222,23 +222,24 @@ func (c *Case) Asked() (keys []string) {
 	return keys
 }
 
-// Unheeded lists the keys of [Case.Asked] that the case's protocol knows nothing of.
-func (c *Case) Unheeded() []string {
+// Unsupported lists the keys of [Case.MQTT5Keys] that the case's protocol version
+// does not have.
+func (c *Case) Unsupported() []string {
 	if c.Protocol == packet.V5 {
 		return nil
 	}
-	return c.Asked()
+	return c.MQTT5Keys()
 }
 
-// checkProtocols refuses what only MQTT 5 can carry where no case speaks it. In
-// a matrix of several versions the others go without.
+// checkProtocols rejects options that only MQTT 5 has if no case uses MQTT 5. In a
+// matrix of several versions the others leave them out.
 func (s *Scenario) checkProtocols(cases []Case) Errors {
 	var bad Errors
 	if slices.ContainsFunc(cases, func(c Case) bool { return c.Protocol == packet.V5 }) {
 		return nil
 	}
 	for i := range cases {
-		for _, key := range cases[i].Unheeded() {
+		for _, key := range cases[i].Unsupported() {
 			verb := "needs"
 			if key == "user_properties" {
 				verb = "need"
@@ -249,8 +250,8 @@ func (s *Scenario) checkProtocols(cases []Case) Errors {
 	return bad
 }
 
-// unheeding is a warning of what the cases of earlier versions go without.
-func (s *Scenario) unheeding() []result.Warning {
+// unsupportedKeys warns of options that the cases of earlier versions leave out.
+func (s *Scenario) unsupportedKeys() []result.Warning {
 	var versions, keys []string
 	axes, n := s.allAxes(), 1
 	for _, a := range axes {
@@ -262,7 +263,7 @@ func (s *Scenario) unheeding() []result.Warning {
 		if slices.ContainsFunc(patterns, func(p *pattern) bool { return p.match(c.Params) }) {
 			continue
 		}
-		for _, key := range c.Unheeded() {
+		for _, key := range c.Unsupported() {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
@@ -275,12 +276,12 @@ func (s *Scenario) unheeding() []result.Warning {
 		return nil
 	}
 	return []result.Warning{{
-		Code: result.CodeMQTT5Only, Message: fmt.Sprintf("the cases of MQTT %s go without %s, which only MQTT 5 has", strings.Join(versions, " and "), strings.Join(keys, ", ")),
-		Hint: "--protocol 5 measures only those that have it",
+		Code: result.CodeMQTT5Only, Message: fmt.Sprintf("the cases of MQTT %s leave out %s, which only MQTT 5 has", strings.Join(versions, " and "), strings.Join(keys, ", ")),
+		Hint: "measure only MQTT 5 with --protocol 5",
 	}}
 }
 
-// checkProperties is about properties that would break a promise, or leave
+// checkProperties rejects properties that break a rule of the standard, or leave
 // nothing to receive.
 func checkProperties(c *Case, fail failer) {
 	p := &c.Clients.Properties
@@ -292,17 +293,17 @@ func checkProperties(c *Case, fail failer) {
 	}
 	switch {
 	case p.NoLocal && c.Load.Share != "":
-		fail("no_local", "no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share")
+		fail("no_local", "a shared subscription cannot have no_local [MQTT-3.8.3-4]: remove no_local or share")
 	case p.NoLocal && c.Load.Shape.Combined:
-		fail("no_local", "no_local with shape loopback leaves nobody who receives: every client would get only what it has published itself")
+		fail("no_local", "no_local with shape loopback leaves no receivers: every client would get only its own messages")
 	}
 	if err := checkResponseTopic(p.ResponseTopic); err == nil && p.ResponseTopic != "" {
-		// Its variables may hold what a topic cannot. [MQTT-3.3.2-14]
+		// Its variables may hold characters that a topic cannot. [MQTT-3.3.2-14]
 		if err := packet.ValidateTopicName(Expand(p.ResponseTopic, clientVars(c, maxClientNumber))); err != nil {
 			fail("response_topic", "response_topic %s %s, with its client id and user name", text.Quote(p.ResponseTopic), ruleOf(err))
 		}
 	}
-	// What variables hold counts too. [MQTT5 1.5.6, 1.5.7]
+	// The limit is that of the expanded text. [MQTT5 1.5.6, 1.5.7]
 	longest := c.Clients.OfPublish(clientVars(c, maxClientNumber))
 	if len(longest.CorrelationData) > maxBinary {
 		fail("correlation_data", "correlation_data is over MQTT's limit of 65,535 bytes, with its client id and user name")
@@ -314,20 +315,20 @@ func checkProperties(c *Case, fail failer) {
 	}
 	if size := deliveredSize(c); p.MaximumPacketSize > 0 && c.Load.Publishers > 0 && c.Load.Subscribers > 0 && size > p.MaximumPacketSize {
 		// [MQTT-3.1.2-25]
-		fail("maximum_packet_size", "maximum_packet_size is %d, and a message of the case is a packet of %d bytes, which the broker would not deliver: ask for more or for a smaller payload",
+		fail("maximum_packet_size", "maximum_packet_size is %d, and the broker would not deliver the case's messages, packets of %d bytes: raise it or choose a smaller payload",
 			p.MaximumPacketSize, size)
 	}
 }
 
-// checkWellFormed refuses payloads of which the Payload Format Indicator would
-// not tell the truth: they must be well-formed UTF-8. [MQTT5 3.3.2.3.2]
+// checkWellFormed rejects payloads that are not well-formed UTF-8 although the
+// Payload Format Indicator says so. [MQTT5 3.3.2.3.2]
 func checkWellFormed(c *Case, fail failer) {
 	const says = "payload_format utf-8 says that payloads are text"
 	switch {
 	case !c.Payload.wellFormed():
 		fail("payload_format", says+", and payload %s is not: write text:..., template:... or a file of UTF-8", text.Quote(c.Payload.Name))
 	case c.Stamped():
-		fail("payload_format", says+", and the ledger's stamp in their first %d bytes is not: --verify off (verify: off) sends payload %s as it is", StampSize, text.Quote(c.Payload.Name))
+		fail("payload_format", says+", and the ledger's stamp in their first %d bytes is not: --verify off (verify: off) sends payload %s unchanged", StampSize, text.Quote(c.Payload.Name))
 	}
 }
 
@@ -338,7 +339,7 @@ const StampSize = 8
 // Stamped reports whether the messages of c carry the ledger's stamp.
 func (c *Case) Stamped() bool { return c.Payload.min() >= StampSize && !c.Load.VerifyOff }
 
-// wellFormed reports whether every message is well-formed UTF-8, apart from a stamp.
+// wellFormed reports whether every message without its stamp is well-formed UTF-8.
 func (p *Payload) wellFormed() bool {
 	switch p.Kind {
 	case PayloadFile, PayloadText, PayloadTemplate: // the fields of a template are ASCII
@@ -347,8 +348,8 @@ func (p *Payload) wellFormed() bool {
 	return p.Max() <= utf8.RuneSelf // of bytes 0, 1, 2, ...
 }
 
-// deliveredSize is that of the longest PUBLISH that subscribers of the case get,
-// without a Topic Alias, in bytes.
+// deliveredSize is the size in bytes of the longest PUBLISH that subscribers of the
+// case get, without a Topic Alias.
 func deliveredSize(c *Case) int {
 	one := *c
 	one.Clients.Properties.TopicAlias = 0
@@ -356,15 +357,15 @@ func deliveredSize(c *Case) int {
 	return 1 + packet.VarintSize(n) + n
 }
 
-// propertyLength is that of the properties of the case's longest PUBLISH.
+// propertyLength is the Property Length of the case's longest PUBLISH.
 func propertyLength(c *Case) int {
 	p := c.Clients.OfPublish(clientVars(c, maxClientNumber))
 	if id := c.Clients.Properties.SubscriptionIdentifier; id > 0 {
-		p.SubscriptionIDs = []uint32{uint32(id)} // of the broker
+		p.SubscriptionIDs = []uint32{uint32(id)} // added by the broker
 	}
 	raw, err := packet.AppendProperties(nil, packet.PUBLISH, &p)
 	if err != nil {
-		return 0 // what is wrong is told elsewhere
+		return 0 // another check reports the cause
 	}
 	if c.Clients.Properties.TopicAlias > 0 {
 		return len(raw) + 3

@@ -82,7 +82,7 @@ func TestPropertiesAbsent(t *testing.T) {
 	if c.Clients.Properties.OfConnect(&hello, false); !hello.IsZero() {
 		t.Errorf("CONNECT with %+v", hello)
 	}
-	if keys := c.Asked(); keys != nil {
+	if keys := c.MQTT5Keys(); keys != nil {
 		t.Errorf("asked for %v", keys)
 	}
 	defaults := parse(t, "matrix: {protocol: 5}\nclients: {topic_alias: 0, topic_alias_maximum: 0, message_expiry: 0s, content_type: '', response_topic: '', correlation_data: '', request_problem_information: true, request_response_information: false, no_local: false, retain_as_published: false, retain_handling: 0}")
@@ -116,7 +116,7 @@ func TestPropertiesEffective(t *testing.T) {
 func TestPropertyAxes(t *testing.T) {
 	s := parse(t, "matrix: {protocol: 5, topic_alias: [0, 16], retain_as_published: [false, true]}")
 	cases := casesOf(t, s)
-	if len(cases) != 4 || cases[3].Clients.Properties.TopicAlias != 16 || !cases[3].Clients.Properties.RetainAsPublished || cases[0].Asked() != nil ||
+	if len(cases) != 4 || cases[3].Clients.Properties.TopicAlias != 16 || !cases[3].Clients.Properties.RetainAsPublished || cases[0].MQTT5Keys() != nil ||
 		!strings.Contains(cases[3].ID, "topic_alias=16/retain_as_published=true") {
 		t.Errorf("%d cases, the last %s", len(cases), cases[len(cases)-1].ID)
 	}
@@ -142,13 +142,13 @@ func TestPropertyFaults(t *testing.T) {
 		"alias":            {five + "{topic_alias: 65536}", "x.yaml:2: topic_alias 65536: topic_alias must be a whole number from 0 to 65535"},
 		"receive":          {five + "{receive_maximum: 0}", "x.yaml:2: receive_maximum 0: receive_maximum must be a whole number from 1 to 65535"},
 		"packet size":      {five + "{maximum_packet_size: 4294967296}", "x.yaml:2: maximum_packet_size 4294967296: maximum_packet_size must be a whole number from 5 to 4294967295"},
-		"small packets":    {five + "{maximum_packet_size: 20}", "x.yaml:2: maximum_packet_size is 20, and a message of the case is a packet of 34 bytes, which the broker would not deliver: ask for more or for a smaller payload"},
+		"small packets":    {five + "{maximum_packet_size: 20}", "x.yaml:2: maximum_packet_size is 20, and the broker would not deliver the case's messages, packets of 34 bytes: raise it or choose a smaller payload"},
 		"identifier":       {five + "{subscription_identifier: 268435456}", "x.yaml:2: subscription_identifier 268435456: subscription_identifier must be a whole number from 1 to 268435455"},
 		"expiry":           {five + "{message_expiry: 1.5s}", "x.yaml:2: message_expiry 1.5s: message_expiry must be whole seconds: MQTT carries no fractions"},
 		"wildcard":         {five + "{response_topic: a/+}", "x.yaml:2: response_topic a/+: response_topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"},
 		"client's":         {five + "{response_topic: re/%u, username: 'a#'}", "x.yaml:2: response_topic re/%u must not contain a wildcard, + or # [MQTT-3.3.2-2], with its client id and user name"},
 		"variable":         {five + "{correlation_data: '%s'}", "x.yaml:2: correlation_data %s: correlation_data cannot use %s: it can use %i, %c, %u, %r"},
-		"hexadecimal":      {five + "{correlation_data: 'hex:0'}", "x.yaml:2: correlation_data hex:0: correlation_data behind hex: must be pairs of hexadecimal digits, such as hex:00ff"},
+		"hexadecimal":      {five + "{correlation_data: 'hex:0'}", "x.yaml:2: correlation_data hex:0: correlation_data after hex: must be pairs of hexadecimal digits, such as hex:00ff"},
 		"content type":     {five + "{content_type: \"a\\0\"}", `x.yaml:2: content_type "a\x00": content_type contains U+0000 [MQTT-1.5.4-2]`},
 		"small CONNACK":    {five + "{maximum_packet_size: 4}", "x.yaml:2: maximum_packet_size 4: maximum_packet_size must be a whole number from 5 to 4294967295"},
 		"message's":        {five + "{user_properties: {a: '%s'}}", "x.yaml:2: user_properties a=%s: user_properties cannot use %s: it can use %i, %c, %u, %r"},
@@ -156,10 +156,10 @@ func TestPropertyFaults(t *testing.T) {
 		"long property":    {five + "{user_properties: {a: '%u%u'}, username: " + long + "}", "x.yaml:2: user_properties: a is over MQTT's limit of 65,535 bytes, with its client id and user name"},
 		"format":           {five + "{payload_format: utf8}", "x.yaml:2: payload_format utf8: payload_format must be bytes or utf-8"},
 		"retain":           {five + "{retain_handling: 3}", "x.yaml:2: retain_handling 3: retain_handling must be a whole number from 0 to 2"},
-		"shared":           {five + "{no_local: true}\nload: {share: g}", "x.yaml:2: no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share"},
-		"shared filter":    {five + "{no_local: true}\nload: {filter: $share/g/t}", "x.yaml:2: no_local cannot be asked for a shared subscription [MQTT-3.8.3-4]: remove no_local or share"},
-		"loopback":         {five + "{no_local: true}\nload: {shape: loopback}", "x.yaml:2: no_local with shape loopback leaves nobody who receives: every client would get only what it has published itself"},
-		"stamped text":     {"matrix: {protocol: 5, payload: 10}\nclients: {payload_format: utf-8}", "x.yaml:2: payload_format utf-8 says that payloads are text, and the ledger's stamp in their first 8 bytes is not: --verify off (verify: off) sends payload 10 as it is"},
+		"shared":           {five + "{no_local: true}\nload: {share: g}", "x.yaml:2: a shared subscription cannot have no_local [MQTT-3.8.3-4]: remove no_local or share"},
+		"shared filter":    {five + "{no_local: true}\nload: {filter: $share/g/t}", "x.yaml:2: a shared subscription cannot have no_local [MQTT-3.8.3-4]: remove no_local or share"},
+		"loopback":         {five + "{no_local: true}\nload: {shape: loopback}", "x.yaml:2: no_local with shape loopback leaves no receivers: every client would get only its own messages"},
+		"stamped text":     {"matrix: {protocol: 5, payload: 10}\nclients: {payload_format: utf-8}", "x.yaml:2: payload_format utf-8 says that payloads are text, and the ledger's stamp in their first 8 bytes is not: --verify off (verify: off) sends payload 10 unchanged"},
 		"no text":          {"matrix: {protocol: 5, payload: 129}\nclients: {payload_format: utf-8}\nload: {verify: off}", "x.yaml:2: payload_format utf-8 says that payloads are text, and payload 129 is not: write text:..., template:... or a file of UTF-8"},
 		"list":             {five + "{retain_handling: [0, 1]}", "x.yaml:2: retain_handling takes one value in clients: list it in matrix to make it an axis"},
 		"twice":            {"matrix: {protocol: 5, topic_alias: [0, 1]}\nclients: {topic_alias: 2}", "x.yaml:2: topic_alias is in matrix and in clients: keep one"},
@@ -192,16 +192,16 @@ func TestWellFormed(t *testing.T) {
 	}
 }
 
-// TestUnheeded: in a matrix of several versions those before MQTT 5 go without,
+// TestUnsupportedKeys: in a matrix of several versions those before MQTT 5 leave them out,
 // and that is said.
-func TestUnheeded(t *testing.T) {
+func TestUnsupportedKeys(t *testing.T) {
 	s := parse(t, "matrix: {protocol: [3.1, 3.1.1, 5]}\nclients: {topic_alias: 2, content_type: a}\nexclude: [protocol=3.1]")
 	cases := casesOf(t, s)
-	if got := cases[0].Unheeded(); !slices.Equal(got, []string{"topic_alias", "content_type"}) || cases[1].Unheeded() != nil {
-		t.Errorf("%v and %v", got, cases[1].Unheeded())
+	if got := cases[0].Unsupported(); !slices.Equal(got, []string{"topic_alias", "content_type"}) || cases[1].Unsupported() != nil {
+		t.Errorf("%v and %v", got, cases[1].Unsupported())
 	}
 	warnings := s.Warnings()
-	if len(warnings) != 1 || warnings[0].Message != "the cases of MQTT 3.1.1 go without topic_alias, content_type, which only MQTT 5 has" {
+	if len(warnings) != 1 || warnings[0].Message != "the cases of MQTT 3.1.1 leave out topic_alias, content_type, which only MQTT 5 has" {
 		t.Errorf("%+v", warnings)
 	}
 	if w := parse(t, properties).Warnings(); len(w) != 0 {

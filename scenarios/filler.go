@@ -19,10 +19,9 @@ func (p *Payload) Mean() float64 {
 	return p.sizes.mean()
 }
 
-// Fixed returns the content that every message has, and whether there is one:
-// else it comes from a [Filler]. The first 8 bytes are the stamp's where the
-// ledger needs them.
-func (p *Payload) Fixed() ([]byte, bool) {
+// Fixed returns the content of every message. ok is false where messages differ: a
+// [Filler] then makes them. The ledger's stamp may replace the first 8 bytes.
+func (p *Payload) Fixed() (content []byte, ok bool) {
 	switch p.Kind {
 	case PayloadSize:
 		b := make([]byte, p.Size)
@@ -34,8 +33,8 @@ func (p *Payload) Fixed() ([]byte, bool) {
 	return nil, false
 }
 
-// Verifiable reports whether a receiver can compute what a message held: not
-// where it holds the time of sending.
+// Verifiable reports whether a receiver can compute the content of a message. It
+// cannot where the content holds the time of sending.
 func (p *Payload) Verifiable() bool {
 	for _, f := range p.template {
 		if f.verb == 't' {
@@ -45,15 +44,15 @@ func (p *Payload) Verifiable() bool {
 	return true
 }
 
-// Filler makes the messages of one stream. It is safe for concurrent use: all
-// it does is a function of seed, stream, sequence number and time.
+// Filler makes the payloads of one stream. It is safe for concurrent use: a payload
+// is a function of seed, stream, sequence number and time.
 type Filler struct {
 	payload *Payload
 	stream  uint64
 	key     uint64 // of seed and stream
 }
 
-// Filler returns the filler of a stream, nil where the content is [Payload.Fixed].
+// Filler returns the filler of a stream, nil where all messages are [Payload.Fixed].
 func (p *Payload) Filler(seed, stream uint64) *Filler {
 	if p.sizes == nil && p.template == nil {
 		return nil
@@ -69,8 +68,8 @@ func (f *Filler) Size(seq uint64) int {
 	return f.payload.sizes.draw(f.random(seq), seq)
 }
 
-// Fill writes message seq to dst, which is as long as Size says. now is the
-// time in ns since 1970.
+// Fill writes message seq to dst, which must have the length that Size returns. now
+// is the time in ns since 1970.
 func (f *Filler) Fill(dst []byte, seq uint64, now int64) {
 	if f.payload.template == nil {
 		fillPattern(dst)
@@ -97,7 +96,7 @@ func scatter(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// everyByte is what a payload of a size holds, over and over.
+// everyByte is repeated to fill a payload of a given size.
 var everyByte = func() (b [256]byte) {
 	for i := range b {
 		b[i] = byte(i)

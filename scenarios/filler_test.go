@@ -52,7 +52,7 @@ func TestTemplate(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"plain":    "the template has no field such as %i, %s, %t, %d4 or %x8: write text: for what is always the same",
+		"plain":    "the template has no field such as %i, %s, %t, %d4 or %x8: write text: for content that is always the same",
 		"%q":       "the template has the unknown field %q: known are %i, %s, %t, %d and %x; write %% for a percent sign",
 		"a%":       "the template ends with a single %: write %% for a percent sign",
 		"%t12":     "the field %t is 12 wide: 19 digits are ns, 16 us, 13 ms and 10 s since 1970",
@@ -140,10 +140,10 @@ func TestSizes(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"uniform:10":      "write uniform:LEAST-MOST, such as uniform:10-1KiB",
-		"uniform:20-10":   "write uniform:LEAST-MOST with the smaller one first",
+		"uniform:20-10":   "write uniform:LEAST-MOST with the smaller size first",
 		"normal:10":       "write normal:MEAN+-DEVIATION, such as normal:1KiB+-200",
 		"normal:10+-0":    "a deviation of 0 is a fixed size: write 10",
-		"mix:10*0":        "the weight behind * must be a whole number from 1 to 1000000",
+		"mix:10*0":        "the weight after * must be a whole number from 1 to 1000000",
 		"normal:9+-100MB": "a payload of \"9 and 4 times 100000000\" is over the limit: MQTT packets carry at most 268,435,455 bytes of topic, properties and payload",
 	} {
 		if _, err := ParsePayload(in); err == nil || err.Error() != want {

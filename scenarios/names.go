@@ -9,11 +9,11 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// sampleRunID is as long as those of runs, and of the same characters.
+// sampleRunID has the length and the characters of a run's id.
 const sampleRunID = "00000000"
 
-// clientVars are the values of the variables in what the n-th client is
-// called, from 1. User name and client id may each hold the other.
+// clientVars are the values of the variables for client n, from 1. User name and
+// client id may each hold the other.
 func clientVars(c *Case, n int) Vars {
 	v := Vars{I: n, R: sampleRunID}
 	v.U = Expand(c.Clients.Username, v)
@@ -22,17 +22,16 @@ func clientVars(c *Case, n int) Vars {
 	return v
 }
 
-// topicVars are the values of the variables in a topic, from 1: %i is the
-// topic's number, and %c and %u are its speaker's.
+// topicVars are the values of the variables in topic n, from 1: %i is the topic's
+// number, and %c and %u are those of [Load.Speaker].
 func topicVars(c *Case, topic int) Vars {
 	v := clientVars(c, c.Load.Speaker(topic-1)+1)
 	v.I = topic
 	return v
 }
 
-// checkExpanded is about names that are sound only until their variables get
-// their values. The first and the last are looked at: those between them
-// differ in nothing but digits.
+// checkExpanded rejects names that are invalid once their variables have values. It
+// looks at the first and the last: the others differ only in digits.
 func checkExpanded(c *Case, fail failer) {
 	for _, pair := range []int{1, c.Load.Topics} {
 		topic := Expand(c.Clients.Topic, topicVars(c, pair))
@@ -53,13 +52,13 @@ func checkTopicName(topic string) error {
 	}
 	// [MQTT5 4.8.2]
 	if strings.HasPrefix(topic, "$share/") {
-		return errors.New("topic must not start with $share/: that subscribes to a share of other topics")
+		return errors.New("topic must not start with $share/, which marks a shared subscription")
 	}
 	return nil
 }
 
-// checkText is about user names and client ids, which brokers log and build
-// topics of: what MQTT forbids in them, and what it advises against.
+// checkText rejects characters in user names and client ids that MQTT forbids, and
+// those that it advises against: brokers log these names and use them in topics.
 // [MQTT-1.5.4-1] [MQTT-1.5.4-2] [MQTT5 1.5.4]
 func checkText(key, text string) error {
 	if err := packet.ValidateUTF8([]byte(text)); err != nil {

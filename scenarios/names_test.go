@@ -23,7 +23,7 @@ func TestExpandedNames(t *testing.T) {
 		{"user with a wildcard", []string{"username", "a#", "topic", "x/%u"},
 			"--topic: topic x/%u becomes x/a# with its client id and user name, and topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"},
 		{"user like a share", []string{"username", "$share/x", "topic", "%u/y"},
-			"--topic: topic %u/y becomes $share/x/y with its client id and user name, and topic must not start with $share/: that subscribes to a share of other topics"},
+			"--topic: topic %u/y becomes $share/x/y with its client id and user name, and topic must not start with $share/, which marks a shared subscription"},
 		{"user with the client id", []string{"client-id", "+%i", "username", "n%c", "topic", "x/%u"},
 			"--topic: topic x/%u becomes x/n+2 with its client id and user name, and topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"},
 		{"sound by itself", []string{"username", "a#", "client-id", "+%i"}, ""},

@@ -11,7 +11,7 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// pace is what a scenario says about the speed and the length of its load.
+// pace is what a scenario says about the rate and the duration of its load.
 type pace struct {
 	rate, perClient float64 // messages per second
 	interval        time.Duration
@@ -19,18 +19,18 @@ type pace struct {
 	ramp, duration  time.Duration
 }
 
-// step is one part of stages: the rate that is reached, in a straight line.
+// step is one part of stages: the rate changes linearly to this one.
 type step struct {
 	duration time.Duration
 	rate     float64
 }
 
-// rateKeys are the ways to say how fast an open loop goes.
+// rateKeys are the keys that set the rate of an open loop.
 var rateKeys = []string{"rate", "rate_per_client", "interval", "stages"}
 
-// WarmupShare is how long a warm-up iteration of a closed loop that is sized by
-// time takes, as a part of a measured one: enough to warm up, and a matrix of many
-// cases ends sooner.
+// WarmupShare is the length of a warm-up iteration of a closed loop that is sized by
+// time, as a part of a measured one: enough to warm up, and a matrix of many cases
+// ends sooner.
 const WarmupShare = 0.4
 
 func paceFields() []field {
@@ -38,7 +38,7 @@ func paceFields() []field {
 	return []field{
 		rateField("rate", func(c *Case) *float64 { return &at(c).rate }),
 		rateField("rate_per_client", func(c *Case) *float64 { return &at(c).perClient }),
-		unless("0s", field{key: "interval", parse: func(_, s string) (value, error) {
+		omitDefault("0s", field{key: "interval", parse: func(_, s string) (value, error) {
 			if isNumber(s) && s != "0" {
 				return value{}, fmt.Errorf("%s has no unit, and tools differ: write %sms for emqtt-bench's and MQTTX's milliseconds, or %ss for mqtt-benchmark's seconds", s, s, s)
 			}
@@ -46,12 +46,12 @@ func paceFields() []field {
 			return plain(text.Duration(d), func(c *Case) { at(c).interval = d }), err
 		}, get: func(s *Scenario) any { return text.Duration(at(&s.base).interval) }}),
 		{key: "stages", many: commas, assign: assignStages, get: func(s *Scenario) any { return stagesText(at(&s.base).steps) }},
-		unless("0s", timeField("ramp", 0, MaxDuration, func(c *Case) *time.Duration { return &at(c).ramp })),
-		unless(string(Constant), field{key: "arrival", parse: func(_, text string) (value, error) {
+		omitDefault("0s", timeField("ramp", 0, MaxDuration, func(c *Case) *time.Duration { return &at(c).ramp })),
+		omitDefault(string(Constant), field{key: "arrival", parse: func(_, text string) (value, error) {
 			a, err := parseArrival(text)
 			return plain(text, func(c *Case) { c.Load.Arrival = a }), err
 		}, get: func(s *Scenario) any { return string(s.base.Load.Arrival) }}),
-		unless("0s", timeField("duration", 0, MaxDuration, func(c *Case) *time.Duration { return &at(c).duration })),
+		omitDefault("0s", timeField("duration", 0, MaxDuration, func(c *Case) *time.Duration { return &at(c).duration })),
 	}
 }
 
@@ -64,7 +64,7 @@ func parseArrival(s string) (Arrival, error) {
 }
 
 func rateField(key string, at func(*Case) *float64) field {
-	return unless(0.0, field{key: key, parse: func(_, text string) (value, error) {
+	return omitDefault(0.0, field{key: key, parse: func(_, text string) (value, error) {
 		n, err := parseMessageRate(text)
 		if err != nil {
 			return value{}, fmt.Errorf("%s %w", key, err)
@@ -138,15 +138,15 @@ func stagesText(steps []step) any {
 	return listOrNil(list)
 }
 
-// takeRate makes the rate key that a setting gives the only one: the
-// scenario's own no longer count, and two settings contradict each other.
-func (s *Scenario) takeRate(key string) error {
+// replaceRate removes the scenario's other rate keys when a setting gives one. Two
+// settings contradict each other.
+func (s *Scenario) replaceRate(key string) error {
 	for _, other := range rateKeys {
 		at, given := s.places[other]
 		switch {
 		case other == key || !given:
 		case at.flag != "":
-			return fmt.Errorf("%s is given too, and both say how fast: keep one", at.flag)
+			return fmt.Errorf("%s is given too, and both set the rate: keep one", at.flag)
 		default:
 			delete(s.places, other)
 			s.dropAxis(other)
@@ -157,16 +157,16 @@ func (s *Scenario) takeRate(key string) error {
 	return nil
 }
 
-// settlePace makes stages of what was asked, and counts their windows.
+// settlePace turns rate and duration into stages and windows.
 func (s *Scenario) settlePace(l *Load, fail failer) {
 	p := l.asked.pace
-	if s.contradictRates(fail) {
+	if s.conflictingRates(fail) {
 		return
 	}
 	rate := p.totalRate(l)
 	switch {
 	case rate > maxRate:
-		fail(s.rateKey(), "%.0f messages per second over all publishers are more than any machine sends: the limit is %d", rate, maxRate)
+		fail(s.rateKey(), "%.0f messages per second over all publishers are over the limit of %d", rate, maxRate)
 	case rate == 0 && p.steps == nil:
 		s.settleClosed(l, fail)
 	case l.Shape.noRate != "":
@@ -180,15 +180,15 @@ func (s *Scenario) settlePace(l *Load, fail failer) {
 	}
 }
 
-// contradictRates refuses two ways to say how fast, in one file.
-func (s *Scenario) contradictRates(fail failer) bool {
+// conflictingRates rejects two rates in one file.
+func (s *Scenario) conflictingRates(fail failer) bool {
 	first := ""
 	for _, key := range rateKeys {
 		if _, given := s.places[key]; !given || s.isZeroRate(key) {
 			continue
 		}
 		if first != "" {
-			fail(key, "%s and %s both say how fast: keep one", first, key)
+			fail(key, "%s and %s both set the rate: keep one", first, key)
 			return true
 		}
 		first = key
@@ -196,7 +196,7 @@ func (s *Scenario) contradictRates(fail failer) bool {
 	return false
 }
 
-// isZeroRate tells a key that is there and turned off.
+// isZeroRate reports whether a rate key is turned off by the value 0.
 func (s *Scenario) isZeroRate(key string) bool {
 	p := s.base.Load.asked.pace
 	return !s.hasAxis(key) && map[string]bool{"rate": p.rate == 0, "rate_per_client": p.perClient == 0, "interval": p.interval == 0}[key]
@@ -228,15 +228,15 @@ func (p *pace) totalRate(l *Load) float64 {
 	return 0
 }
 
-// settleRate makes the stages of one rate, behind a ramp where one was asked.
+// settleRate makes the stages of one rate, after a ramp if the scenario has one.
 func (s *Scenario) settleRate(l *Load, rate float64, fail failer) {
 	p := l.asked.pace
 	total := s.openDuration(l)
 	if l.Messages > 0 {
-		// Message n is due at n/rate: half a gap more holds exactly all of them.
+		// Message n is due at n/rate. Half a gap after the last one lies none too many.
 		last := time.Duration((float64(l.Messages) - 0.5) / rate * 1e9)
 		if p.ramp > 0 {
-			fail("messages", "messages and ramp exclude each other: give duration")
+			fail("messages", "messages and ramp cannot be combined: give duration instead of messages")
 			return
 		}
 		if total = last; p.duration > 0 {
@@ -245,7 +245,7 @@ func (s *Scenario) settleRate(l *Load, rate float64, fail failer) {
 		l.Messages = 0
 	}
 	if p.ramp >= total {
-		fail("ramp", "a ramp of %s leaves nothing of the %s: make duration longer", text.Duration(p.ramp), text.Duration(total))
+		fail("ramp", "a ramp of %s takes all of the %s: make duration longer", text.Duration(p.ramp), text.Duration(total))
 		return
 	}
 	if p.ramp > 0 {
@@ -255,8 +255,8 @@ func (s *Scenario) settleRate(l *Load, rate float64, fail failer) {
 	s.settleWindows(l, total, fail)
 }
 
-// openDuration is how long an open loop takes: duration, or else the warm-up
-// and the iterations of one second each.
+// openDuration is the length of an open loop: duration, or else one second for each
+// iteration, warm-up included.
 func (s *Scenario) openDuration(l *Load) time.Duration {
 	p := l.asked.pace
 	if p.duration > 0 && (s.places["iterations"].flag == "" || s.places["duration"].flag != "") {
@@ -268,7 +268,7 @@ func (s *Scenario) openDuration(l *Load) time.Duration {
 func (s *Scenario) settleStages(l *Load, fail failer) {
 	p := l.asked.pace
 	if p.ramp > 0 || p.duration > 0 || l.Messages > 0 {
-		fail("stages", "stages say how long and how fast: remove duration, ramp and messages")
+		fail("stages", "stages set both duration and rate: remove duration, ramp and messages")
 		return
 	}
 	var total time.Duration
@@ -282,7 +282,7 @@ func (s *Scenario) settleStages(l *Load, fail failer) {
 		rate = st.rate
 	}
 	if sum < 1 || total > MaxDuration {
-		fail("stages", "stages hold %.0f messages in %s: at least 1, in at most %s, are a load", sum, text.Duration(total), text.Duration(MaxDuration))
+		fail("stages", "stages hold %.0f messages in %s: they need at least 1 message, and at most %s", sum, text.Duration(total), text.Duration(MaxDuration))
 		return
 	}
 	s.settleWindows(l, total, fail)
@@ -291,12 +291,12 @@ func (s *Scenario) settleStages(l *Load, fail failer) {
 // windows is how many windows of one second hold d.
 func windows(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
-// settleWindows splits the schedule into windows of warm-up and counted ones.
+// settleWindows splits the schedule into windows of warm-up and measured ones.
 func (s *Scenario) settleWindows(l *Load, total time.Duration, fail failer) {
 	n := windows(total)
 	asked := l.Iterations
 	ramp := windows(l.asked.pace.ramp)
-	// A scenario's warm-up was not made for the length that a flag asks.
+	// The scenario's warm-up was chosen for another length than the flag's.
 	sized := s.places["duration"].flag + s.places["messages"].flag + s.places["stages"].flag
 	if s.places["warmup"].flag == "" && sized != "" {
 		l.Warmup = min(l.Warmup, n/4)
@@ -305,13 +305,13 @@ func (s *Scenario) settleWindows(l *Load, total time.Duration, fail failer) {
 	l.Duration, l.Iterations = total, n-l.Warmup
 	switch {
 	case l.Iterations < 1:
-		fail(s.given("warmup", "duration", "stages", "messages"), "a warm-up of %d s leaves nothing to count of %s: make duration longer or warmup shorter", l.Warmup, text.Duration(total))
+		fail(s.given("warmup", "duration", "stages", "messages"), "a warm-up of %d s leaves nothing to measure of %s: make duration longer or warmup shorter", l.Warmup, text.Duration(total))
 	case asked != l.Iterations && s.places["iterations"].flag != "" && s.places["duration"].flag != "":
-		fail("iterations", "%s with a warm-up of %d s are %d iterations of 1 s, and not %d: remove iterations", text.Duration(total), l.Warmup, l.Iterations, asked)
+		fail("iterations", "a duration of %s with a warm-up of %d s gives %d iterations of 1 s, not %d: remove iterations", text.Duration(total), l.Warmup, l.Iterations, asked)
 	}
 }
 
-// settleClosed is about the length of what has no rate.
+// settleClosed sizes the iterations of a closed loop.
 func (s *Scenario) settleClosed(l *Load, fail failer) {
 	p := l.asked.pace
 	if l.Arrival != Constant {
@@ -330,7 +330,7 @@ func (s *Scenario) settleClosed(l *Load, fail failer) {
 	case l.Shape.Listens:
 		s.settleWindows(l, p.duration, fail)
 	default:
-		// Iterations of a size that together take the duration.
+		// The iterations together take the duration.
 		if s.places["min_time"].flag != "" {
 			fail("min_time", "duration and min_time both size the iterations: keep one")
 		}

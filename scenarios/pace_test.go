@@ -70,10 +70,10 @@ func TestPaceByFlag(t *testing.T) {
 		}
 	}
 	err := set(t, parse(t, "name: x"), "rate", "5").Set("interval", "1s")
-	checkErrors(t, err, "--interval: --rate is given too, and both say how fast: keep one")
+	checkErrors(t, err, "--interval: --rate is given too, and both set the rate: keep one")
 	for _, tt := range []struct{ set, want string }{
-		{"rate 9 duration 2s warmup 3", "--warmup: a warm-up of 3 s leaves nothing to count of 2s: make duration longer or warmup shorter"},
-		{"rate 9 duration 20s iterations 5", "--iterations: 20s with a warm-up of 3 s are 17 iterations of 1 s, and not 5: remove iterations"},
+		{"rate 9 duration 2s warmup 3", "--warmup: a warm-up of 3 s leaves nothing to measure of 2s: make duration longer or warmup shorter"},
+		{"rate 9 duration 20s iterations 5", "--iterations: a duration of 20s with a warm-up of 3 s gives 17 iterations of 1 s, not 5: remove iterations"},
 		{"duration 20s min-time 1s", "--min-time: duration and min_time both size the iterations: keep one"},
 	} {
 		_, err := set(t, parse(t, "name: x"), strings.Fields(tt.set)...).Cases()
@@ -105,18 +105,18 @@ func TestPaceErrors(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"rate: 5, interval: 1s":              "rate and interval both say how fast: keep one",
-		"rate_per_client: 5, stages: '5s:1'": "rate_per_client and stages both say how fast: keep one",
-		"rate_per_client: 9M, pairs: 2":      "18000000 messages per second over all publishers are more than any machine sends: the limit is 10000000",
+		"rate: 5, interval: 1s":              "rate and interval both set the rate: keep one",
+		"rate_per_client: 5, stages: '5s:1'": "rate_per_client and stages both set the rate: keep one",
+		"rate_per_client: 9M, pairs: 2":      "18000000 messages per second over all publishers are over the limit of 10000000",
 		"rate: 5, shape: subscribe":          "shape subscribe publishes nothing: remove rate",
 		"rate: 5, fresh_iterations: true":    "fresh_iterations needs a closed loop: remove rate or fresh_iterations",
-		"rate: 5, ramp: 5s, duration: 5s":    "a ramp of 5s leaves nothing of the 5s: make duration longer",
-		"rate: 5, ramp: 5s, messages: 9":     "messages and ramp exclude each other: give duration",
-		"stages: '5s:1', duration: 5s":       "stages say how long and how fast: remove duration, ramp and messages",
-		"stages: '5s:0'":                     "stages hold 0 messages in 5s: at least 1, in at most 24h, are a load",
+		"rate: 5, ramp: 5s, duration: 5s":    "a ramp of 5s takes all of the 5s: make duration longer",
+		"rate: 5, ramp: 5s, messages: 9":     "messages and ramp cannot be combined: give duration instead of messages",
+		"stages: '5s:1', duration: 5s":       "stages set both duration and rate: remove duration, ramp and messages",
+		"stages: '5s:0'":                     "stages hold 0 messages in 5s: they need at least 1 message, and at most 24h",
 		"arrival: poisson":                   "arrival poisson needs a rate: give rate, rate_per_client or interval",
 		"ramp: 5s":                           "ramp needs a rate: give rate, rate_per_client or interval",
-		"rate: 5, duration: 3s":              "a warm-up of 3 s leaves nothing to count of 3s: make duration longer or warmup shorter",
+		"rate: 5, duration: 3s":              "a warm-up of 3 s leaves nothing to measure of 3s: make duration longer or warmup shorter",
 	} {
 		_, err := parse(t, "load: {"+in+"}").Cases()
 		checkErrors(t, err, "x.yaml:1: "+want)

@@ -52,12 +52,12 @@ func parsePayload(s, dir string) (Payload, error) {
 	return Payload{Kind: PayloadSize, Size: n, Name: strconv.Itoa(n)}, err
 }
 
-// payloadForms read what stands behind their name and a colon.
+// payloadForms parse the text after their name and a colon.
 var payloadForms = map[string]func(text string) (Payload, error){
 	"template": parseTemplate, "uniform": parseUniform, "normal": parseNormal, "mix": parseMix,
 }
 
-// resolve makes a path of a scenario file relative to that file's directory.
+// resolve makes a relative path of a scenario file relative to its directory.
 func resolve(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -91,13 +91,13 @@ func isDigits(s string) bool {
 
 func readPayload(path string) ([]byte, error) {
 	if path == "" {
-		return nil, errors.New("has no name: write @FILE")
+		return nil, errors.New("the name is missing: write @FILE")
 	}
 	return readAtMost(path, maxPayload, "268,435,455")
 }
 
-// readAtMost is [file.Read] of what one packet carries: limit bytes, or shown
-// with what else is in it.
+// readAtMost is [file.Read] for content of one packet. shown is the limit that the
+// standard names, which may include other parts of the packet.
 func readAtMost(path string, limit int64, shown string) ([]byte, error) {
 	data, err := file.Read(path, limit)
 	if errors.Is(err, file.ErrTooLarge) {
@@ -106,8 +106,8 @@ func readAtMost(path string, limit int64, shown string) ([]byte, error) {
 	return data, err
 }
 
-// textName keeps ids short and printable: long or odd texts are told apart by
-// a part of their SHA-256.
+// textName keeps ids short and printable. A part of the SHA-256 distinguishes texts
+// that are long or not printable.
 func textName(text string) string {
 	const most = 32
 	odd := func(r rune) bool { return !unicode.IsGraphic(r) || r == unicode.ReplacementChar }

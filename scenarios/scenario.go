@@ -12,26 +12,25 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// Scenario is a matrix, the load that each of its cases gets, and the target.
-// It comes from [Open], [Parse] or [Builtins]; [Scenario.Set] overrides it,
-// and [Scenario.Cases] expands it. The zero value is of no use.
+// Scenario is a matrix, the load of each of its cases, and the target. It comes from
+// [Open], [Parse] or [Builtins]; the zero value is not usable. [Scenario.Set]
+// overrides single keys, and [Scenario.Cases] expands the matrix.
 type Scenario struct {
 	Name        string
 	Description string
-	Exclude     []string // "qos=2/payload=8192": cases that are left out
-	// Gates are what must hold of the results, "p99 < 5ms @ qos=1", as the file
-	// has them: whoever judges results reads them. [Scenario.GatePlace] says
-	// where each stands.
+	Exclude     []string // cases to leave out: "qos=2/payload=8192"
+	// Gates are conditions on the results as they are written: "p99 < 5ms @ qos=1".
+	// Package result parses them; [Scenario.GatePlace] says where each stands.
 	Gates []string
 	// LookupEnv reads the variable of password_env. It is nil unless the
 	// caller sets it: this package does not read the environment.
 	LookupEnv func(name string) (string, bool)
-	// Seed is Load.Seed of all cases: what is drawn at random comes from it.
+	// Seed is Load.Seed of all cases, from which all random numbers are drawn.
 	Seed uint64
 
 	base         Case // everything but the axes
 	axes         []axis
-	host, port   string // the target by parts, in place of base.Target.URLs
+	host, port   string // the target where it is not given as url
 	passwordFile string
 	passwordEnv  string
 	places       map[string]place // by key
@@ -47,8 +46,8 @@ type axis struct {
 	values []value
 }
 
-// implied are the axes that every case has, with the value that stands where a
-// scenario does not name them.
+// implied are the axes that every case has, with the value of a scenario that does
+// not name them.
 var implied = []struct{ key, text string }{{"qos", "0"}, {"payload", "10"}, {"protocol", "3.1.1"}}
 
 // newScenario returns a scenario with the defaults. The default topic and
@@ -61,18 +60,18 @@ func newScenario() *Scenario {
 			Shape: Pairs, Pairs: 1, Inflight: 100, MinTime: 250 * time.Millisecond,
 			Launches: 1, Warmup: 3, Iterations: 15, Drain: 5 * time.Second, OperationsPerMessage: 1,
 			TopicsPerPublisher: 1, TopicsPerSubscriber: 1, Arrival: Constant,
-			asked: asked{topics: notAsked, publishers: notAsked, subscribers: notAsked},
+			asked: asked{topics: unset, publishers: unset, subscribers: unset},
 		},
 		Clients: Clients{Topic: "mqttload/%r/%i", ClientID: "ml%r%i", KeepAlive: time.Minute, CleanStart: true, StartNumber: 1},
 		Target:  Target{ConnectTimeout: 10 * time.Second},
 	}}
 }
 
-// Source returns the scenario file as it was read.
+// Source returns the content of the scenario file.
 func (s *Scenario) Source() []byte { return slices.Clone(s.source) }
 
-// Files lists the files that the scenario and its settings name, and those that
-// are in a directory of CA certificates.
+// Files lists the files that the scenario and its settings name, and those in its
+// directory of CA certificates.
 func (s *Scenario) Files() (list []string) {
 	o, c := &s.base.TLS, &s.base.Clients
 	for _, path := range append(slices.Clone(o.CAFiles), o.CertFile, o.KeyFile, o.KeyPasswordFile, s.passwordFile, c.Credentials) {
@@ -80,7 +79,7 @@ func (s *Scenario) Files() (list []string) {
 			list = append(list, path)
 		}
 	}
-	// A directory that cannot be read is refused where its certificates are.
+	// A directory that cannot be read is reported where its certificates are used.
 	inside, _ := os.ReadDir(o.CAPath)
 	for _, f := range inside {
 		list = append(list, filepath.Join(o.CAPath, f.Name()))
@@ -110,18 +109,18 @@ func Keys() []string {
 	return append(keys, "host", "port", "tls")
 }
 
-// Set overrides one key by its flag's value: Set("qos", "0,1") is --qos 0,1.
-// The key is the flag's long name, with - or _. Axes and alpn, curves and
-// source_ip take lists, separated by commas; from "text:" on, a payload is one
-// value with all its commas. A load key with one value replaces its axis, where
-// the matrix has one. The error is of type [Errors]: "--qos 3: qos must be 0, 1 or 2".
+// Set overrides one key: Set("qos", "0,1") is --qos 0,1. The key is the flag's long
+// name, with - or _. Axes, alpn, curves and source_ip take lists separated by
+// commas; a payload that begins with text:, template: or mix: keeps its commas. A
+// key of load with one value replaces its axis, if the matrix has one. The error is
+// of type [Errors]: "--qos 3: qos must be 0, 1 or 2".
 func (s *Scenario) Set(key, text string) error {
 	return s.SetFrom("--"+strings.ReplaceAll(key, "_", "-"), key, text)
 }
 
-// SetFrom is [Scenario.Set] for a value from elsewhere: place is what messages
-// begin with, such as "MQTTLOAD_QOS". Keys that are repeated as flags (url,
-// cafile, user_property) take their values here; they replace the scenario's.
+// SetFrom is [Scenario.Set] for a value that is not a flag's: messages begin with
+// origin, such as "MQTTLOAD_QOS". Keys whose flags can be repeated (url, cafile,
+// user_property) take several values, which replace the scenario's.
 func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 	name := strings.ReplaceAll(key, "-", "_")
 	if name == "user_property" {
@@ -134,7 +133,7 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 	if handled, err := s.setSpecial(name, texts[len(texts)-1]); handled {
 		if err != nil {
 			text := texts[len(texts)-1]
-			// What is no port may be a password in the wrong place.
+			// A value that is not a port may be a misplaced password.
 			secret := name == "host" || name == "port" && !isDigits(strings.TrimPrefix(text, "-"))
 			return Errors{at.refuse(&field{key: name, secret: secret}, name, text, err)}
 		}
@@ -150,7 +149,7 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 		return Errors{at.fault(name, msg)}
 	}
 	if slices.Contains(rateKeys, name) {
-		if err := s.takeRate(name); err != nil {
+		if err := s.replaceRate(name); err != nil {
 			return Errors{at.fault(name, err.Error())}
 		}
 	}
@@ -162,7 +161,7 @@ func (s *Scenario) SetFrom(origin, key string, texts ...string) error {
 	return bad.err()
 }
 
-// setSpecial sets what is a flag and no key of the file.
+// setSpecial sets keys that exist only as flags.
 func (s *Scenario) setSpecial(name, text string) (handled bool, err error) {
 	switch name {
 	case "host":
@@ -189,7 +188,7 @@ func (s *Scenario) setSpecial(name, text string) (handled bool, err error) {
 	return false, nil
 }
 
-// setHost replaces the scenario's targets, and contradicts a url that is a setting too.
+// setHost replaces the scenario's targets. It conflicts with a url that is a setting.
 func (s *Scenario) setHost(text string) error {
 	if s.places["url"].flag != "" {
 		return fmt.Errorf("%s is given too: keep one", s.places["url"].flag)
@@ -208,14 +207,13 @@ func (s *Scenario) setHost(text string) error {
 	return nil
 }
 
-// takesCommas is about payloads that take the rest of their value.
+// takesCommas reports whether a payload's value may hold commas.
 func takesCommas(text string) bool {
 	form, _, ok := strings.Cut(text, ":")
 	return ok && slices.Contains([]string{"text", "template", "mix"}, form)
 }
 
-// splitCommas splits a flag's list. What begins with text:, template: or mix:
-// is one payload, whatever commas follow.
+// splitCommas splits the values of a flag, except for payloads that may hold commas.
 func splitCommas(key string, texts []string) []string {
 	var list []string
 	for _, text := range texts {
@@ -232,8 +230,8 @@ func splitCommas(key string, texts []string) []string {
 	return list
 }
 
-// put sets field f to texts, as an axis where asked and possible. at says
-// where the i-th text stands. Nothing is changed when a text is at fault.
+// put sets field f to texts, as an axis if the field can be one. at says where text
+// i stands. If a text is at fault nothing changes.
 func (s *Scenario) put(f *field, dir string, texts []string, at func(i int) place, fromFlag bool) Errors {
 	var bad Errors
 	path := f.section + "." + f.key
@@ -292,14 +290,14 @@ func elementPath(path string, i, n int) string {
 	return fmt.Sprintf("%s[%d]", path, i)
 }
 
-// dropAxis takes a key out of the matrix.
+// dropAxis removes a key from the matrix.
 func (s *Scenario) dropAxis(key string) {
 	n := len(s.axes)
 	s.axes = slices.DeleteFunc(s.axes, func(a axis) bool { return a.key == key })
 	s.narrowed = s.narrowed || len(s.axes) < n
 }
 
-// assignValues makes values an axis, or one value a part of every case.
+// assignValues makes values an axis, or sets one value for every case.
 func (s *Scenario) assignValues(f *field, values []value, fromFlag bool) {
 	i := slices.IndexFunc(s.axes, func(a axis) bool { return a.key == f.key })
 	switch {
@@ -318,9 +316,8 @@ func (s *Scenario) assignValues(f *field, values []value, fromFlag bool) {
 	}
 }
 
-// insertAxis adds an axis that a setting names and the matrix does not: qos,
-// payload, protocol and transport each behind the one before it in this order
-// (qos first), anything else last.
+// insertAxis adds an axis that the matrix does not have: qos, payload, protocol and
+// transport in this order, anything else last.
 func insertAxis(axes []axis, a axis) []axis {
 	order := []string{"qos", "payload", "protocol", "transport"}
 	rank := slices.Index(order, a.key)
@@ -335,8 +332,8 @@ func insertAxis(axes []axis, a axis) []axis {
 	return slices.Insert(axes, 0, a)
 }
 
-// allAxes is the matrix with the implied axes that it does not name, but for
-// those that mean nothing to its shape.
+// allAxes is the matrix with the implied axes that it does not name, except those
+// that its shape does not use.
 func (s *Scenario) allAxes() []axis {
 	axes := slices.Clone(s.axes)
 	for _, one := range implied {
@@ -348,7 +345,7 @@ func (s *Scenario) allAxes() []axis {
 	return axes
 }
 
-// impliedValue parses a text of implied: it is this file's own, and parses.
+// impliedValue parses a text of implied, which is always valid.
 func impliedValue(key, text string) value {
 	v, _ := fieldOf(key).parse("", text)
 	return v

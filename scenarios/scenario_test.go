@@ -204,7 +204,7 @@ func TestImpliedTransport(t *testing.T) {
 		}
 	}
 	_, err := parse(t, "target: {url: [mqtt://a, mqtts://b]}").Cases()
-	checkErrors(t, err, "x.yaml:1: the targets are part mqtt:// and part mqtts://: list transport: [tcp, tls] in matrix to measure each by itself")
+	checkErrors(t, err, "x.yaml:1: some targets are mqtt:// and some mqtts://: list transport: [tcp, tls] in matrix to measure each separately")
 	casesOf(t, parse(t, "target: {url: [mqtt://a, mqtts://b]}\nmatrix: {transport: [tcp, tls]}"))
 	_, err = parse(t, "matrix: {transport: tcp}\ntls: {insecure: true}").Cases()
 	checkErrors(t, err, "x.yaml:1: transport is tcp, and there are TLS options: add tls to transport or remove them")

@@ -10,13 +10,13 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// notAsked is a number of clients or topics that the scenario leaves open.
-const notAsked = -1
+// unset is a number of clients or topics that the scenario does not give.
+const unset = -1
 
-// asked is what a scenario says in its own words: [Scenario.Cases] settles the
-// engine's numbers from it and clears it.
+// asked holds the numbers of a scenario as written. [Scenario.Cases] settles the
+// engine's numbers from them and clears it.
 type asked struct {
-	topics, publishers, subscribers int    // notAsked where they are open
+	topics, publishers, subscribers int    // unset where not given
 	group                           string // shared subscription that the filter names
 	pace                            pace
 }
@@ -33,10 +33,10 @@ func parseShape(s string) (*Shape, error) {
 	return nil, errors.New(msg)
 }
 
-// failer takes a fault of one key.
+// failer records a fault of one key.
 type failer func(key, format string, args ...any)
 
-// settleShape turns the shape into numbers of topics and clients.
+// settleShape derives the numbers of topics and clients from the shape.
 func settleShape(l *Load, shapeByFlag bool, fail failer) {
 	if group := l.asked.group; group != "" {
 		if l.Share != "" && l.Share != group {
@@ -50,13 +50,13 @@ func settleShape(l *Load, shapeByFlag bool, fail failer) {
 	shape := l.Shape
 	l.Publishers = settleCount(shape, "publishers", l.asked.publishers, shape.publishers, fail)
 	l.Subscribers = settleCount(shape, "subscribers", l.asked.subscribers, shape.subscribers, fail)
-	if l.Topics = l.asked.topics; l.Topics == notAsked {
+	if l.Topics = l.asked.topics; l.Topics == unset {
 		l.Topics = l.Pairs
 	} else if l.Pairs > 1 && l.Pairs != l.Topics {
 		fail("topics", "%d topics and %d pairs: a pair is a topic, so keep one of topics and pairs", l.Topics, l.Pairs)
 	}
 	if !shape.Publishes() && !shape.subscribes() {
-		// Its connections have no topics: pairs is just how many there are.
+		// Its connections have no topics: pairs is the number of connections.
 		if l.Idle == 0 {
 			l.Idle = l.Topics
 		}
@@ -66,12 +66,12 @@ func settleShape(l *Load, shapeByFlag bool, fail failer) {
 		l.Share = shape.share
 	}
 	if l.FreshIterations && (shape.Cycles || shape.Queues > 0) {
-		fail("fresh_iterations", "shape %s has connections that come and go by itself: remove fresh_iterations", shape)
+		fail("fresh_iterations", "shape %s opens and closes its connections itself: remove fresh_iterations", shape)
 	}
 	settleGroups(l, fail)
 }
 
-// impliedShape is the shape that numbers of clients mean where none is named.
+// impliedShape is the shape that fits the numbers of clients.
 func impliedShape(l *Load) *Shape {
 	publishers, subscribers := one.orOpen(l.asked.publishers), one.orOpen(l.asked.subscribers)
 	shared := l.Share != "" && publishers > 0 && subscribers > 0
@@ -80,7 +80,7 @@ func impliedShape(l *Load) *Shape {
 			return sh
 		}
 	}
-	return Pairs // which refuses to have no clients
+	return Pairs // which rejects numbers that fit no shape
 }
 
 func settleCount(shape *Shape, key string, n int, b bounds, fail failer) int {
@@ -89,14 +89,15 @@ func settleCount(shape *Shape, key string, n int, b bounds, fail failer) int {
 	case n > b.most && b.most == 0:
 		fail(key, "shape %s has no %s: choose another shape or remove %s", shape, key, key)
 	case n > b.most:
-		fail(key, "shape %s has %s per topic, and not %d: choose another shape or remove %s", shape, text.Count(b.most, strings.TrimSuffix(key, "s")), n, key)
+		fail(key, "shape %s has %s per topic, not %d: choose another shape or remove %s", shape, text.Count(b.most, strings.TrimSuffix(key, "s")), n, key)
 	case n < b.least && n == 0:
-		fail(key, "shape %s needs %s: for connections that do nothing choose shape connect", shape, key)
+		fail(key, "shape %s needs %s: choose shape connect for idle connections", shape, key)
 	}
 	return n
 }
 
-// settleGroups is about clients of several topics.
+// settleGroups checks the options of clients with several topics, and of groups of
+// subscribers.
 func settleGroups(l *Load, fail failer) {
 	for _, g := range []struct {
 		key string
@@ -116,15 +117,15 @@ func settleGroups(l *Load, fail failer) {
 		fail("filter", "shape %s has no subscribers of its own: remove filter", l.Shape)
 	}
 	if n := l.Connections(); n > maxClients {
-		fail("publishers", "%d connections are more than the %d that one run can have: ask for fewer topics or clients", n, maxClients)
+		fail("publishers", "%d connections are over the limit of %d for one run: ask for fewer topics or clients", n, maxClients)
 	}
 }
 
 // PublisherClients is the number of connections that publish.
 func (l *Load) PublisherClients() int { return l.Topics / l.TopicsPerPublisher * l.Publishers }
 
-// SubscriberClients is the number of connections that subscribe. Where one
-// connection does both they are the publishers.
+// SubscriberClients is the number of connections that subscribe. In a shape whose
+// clients do both these are also the publishers.
 func (l *Load) SubscriberClients() int { return l.Topics / l.TopicsPerSubscriber * l.Subscribers }
 
 // Connections is the number of all connections of a settled case.
@@ -151,7 +152,7 @@ func filterField() field {
 	}}
 }
 
-// checkShare is about the name of a shared subscription.
+// checkShare checks the name of a shared subscription.
 func checkShare(name string) error {
 	// [MQTT-4.8.2-1] [MQTT-4.8.2-2]
 	if name == "" || strings.ContainsAny(name, "/+#") {
@@ -160,8 +161,8 @@ func checkShare(name string) error {
 	return checkText("share", name)
 }
 
-// parseFilter reads a topic filter with variables; one that begins with
-// $share/NAME/ names the shared subscription too.
+// parseFilter reads a topic filter with variables. One that begins with $share/NAME/
+// also names the shared subscription.
 func parseFilter(text string) (share, filter string, err error) {
 	if err := checkVars("filter", text, "icur"); err != nil {
 		return "", "", err

@@ -61,19 +61,19 @@ func TestShapes(t *testing.T) {
 
 func TestShapeErrors(t *testing.T) {
 	for in, want := range map[string]string{
-		"shape: fan-out, publishers: 2":                       "shape fan-out has 1 publisher per topic, and not 2: choose another shape or remove publishers",
-		"shape: fan-out, subscribers: 0":                      "shape fan-out needs subscribers: for connections that do nothing choose shape connect",
+		"shape: fan-out, publishers: 2":                       "shape fan-out has 1 publisher per topic, not 2: choose another shape or remove publishers",
+		"shape: fan-out, subscribers: 0":                      "shape fan-out needs subscribers: choose shape connect for idle connections",
 		"shape: publish, subscribers: 1":                      "shape publish has no subscribers: choose another shape or remove subscribers",
 		"pairs: 2, topics: 3":                                 "3 topics and 2 pairs: a pair is a topic, so keep one of topics and pairs",
 		"topics: 3, topics_per_publisher: 2":                  "topics_per_publisher is 2, which does not divide the 3 topics",
 		"shape: loopback, topics_per_publisher: 2, topics: 2": "shape loopback has one topic per client: remove topics_per_publisher",
 		"shape: churn, publishers: 1":                         "shape churn has no publishers: choose another shape or remove publishers",
-		"shape: churn, fresh_iterations: true":                "shape churn has connections that come and go by itself: remove fresh_iterations",
+		"shape: churn, fresh_iterations: true":                "shape churn opens and closes its connections itself: remove fresh_iterations",
 		"shape: offline, rate: 5":                             "shape offline measures how fast queues drain, whatever they were filled at: remove rate",
 		"shape: publish, share: g":                            "a shared subscription needs subscribers, and shape publish has none: remove share",
 		"share: a, filter: $share/b/x":                        "share is a, and the filter's is b: keep one of them",
 		"shape: publish, filter: a":                           "shape publish has no subscribers of its own: remove filter",
-		"topics: 1000, publishers: 100000":                    "100001000 connections are more than the 10000000 that one run can have: ask for fewer topics or clients",
+		"topics: 1000, publishers: 100000":                    "100001000 connections are over the limit of 10000000 for one run: ask for fewer topics or clients",
 	} {
 		_, err := parse(t, "load: {"+in+"}").Cases()
 		checkErrors(t, err, "x.yaml:1: "+want)

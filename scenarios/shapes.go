@@ -17,7 +17,7 @@ type Shape struct {
 	// Noun is what the clients are called that a rate counts, in the singular.
 	Noun string
 	// Doing says what those clients do where they are all the clients of a topic:
-	// "coming and going". It is "" where publishers and subscribers differ.
+	// "publishing and subscribing". It is "" where publishers and subscribers differ.
 	Doing string
 	// Unit is that of a rate.
 	Unit string
@@ -106,7 +106,7 @@ var (
 	Churn = &Shape{
 		Name: "churn", Kind: result.KindCycles, publishers: none, subscribers: oneUp, Cycles: true, named: true, oneTopic: true,
 		unusedAxes: []string{"payload"}, request: "one client connected, subscribed and disconnected",
-		Noun: "client", Doing: "coming and going", Unit: "connects/s", Counts: "turns", count: requests,
+		Noun: "client", Doing: "connecting and disconnecting", Unit: "connects/s", Counts: "cycles", count: requests,
 	}
 	// Offline publishes to persistent sessions whose subscribers are away, and
 	// measures how fast their queues drain once they are back. Queues holds what
@@ -141,7 +141,7 @@ var (
 )
 
 func (b bounds) orOpen(n int) int {
-	if n == notAsked {
+	if n == unset {
 		return b.open
 	}
 	return n

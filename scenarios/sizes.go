@@ -10,16 +10,16 @@ import (
 )
 
 // sizes is a distribution of message sizes: uniform from least to most, normal
-// around middle, a weighted list, or those of a trace in turn.
+// around middle, a weighted list, or the sizes of a trace in their order.
 type sizes struct {
 	least, most    int
-	middle, spread float64 // normal where spread is more than 0
+	middle, spread float64 // mean and deviation of a normal one, which has a spread over 0
 	list           []int
-	upTo           []uint64 // running sums of the weights of list; none: each in turn
+	upTo           []uint64 // running sums of the weights of list; nil takes the list in order
 }
 
-// tails is how many standard deviations the sizes of a normal distribution
-// may be from its mean: what lies beyond, 1 in 16,000, counts at the edge.
+// tails is how many standard deviations a size of a normal distribution may be from
+// the mean. Sizes beyond, 1 in 16,000, are moved to the edge.
 const tails = 4
 
 func (z *sizes) draw(random, seq uint64) int {
@@ -34,7 +34,7 @@ func (z *sizes) draw(random, seq uint64) int {
 		}
 		return z.list[i]
 	case z.spread > 0:
-		// 53 bits, off 0 and 1: the inverse of the normal distribution function.
+		// The inverse of the normal distribution function, of 53 bits other than 0 and 1.
 		u := (float64(random>>11) + 0.5) / (1 << 53)
 		n := math.Round(z.middle + z.spread*math.Sqrt2*math.Erfinv(2*u-1))
 		return min(max(int(n), z.least), z.most)
@@ -76,7 +76,7 @@ func parseUniform(text string) (Payload, error) {
 	}
 	most, err := parseSize(right)
 	if err == nil && most < least {
-		err = errors.New("write uniform:LEAST-MOST with the smaller one first")
+		err = errors.New("write uniform:LEAST-MOST with the smaller size first")
 	}
 	return Payload{Kind: PayloadRange, Size: most, Name: fmt.Sprintf("uniform:%d-%d", least, most), sizes: &sizes{least: least, most: most}}, err
 }
@@ -106,7 +106,7 @@ func parseNormal(text string) (Payload, error) {
 
 const maxWeight = 1_000_000
 
-// parseMix reads "10*9,8KiB*1": sizes with their weights, 1 where there is none.
+// parseMix reads "10*9,8KiB*1": sizes with their weights, which are 1 by default.
 func parseMix(text string) (Payload, error) {
 	z := &sizes{}
 	var names []string
@@ -119,7 +119,7 @@ func parseMix(text string) (Payload, error) {
 		}
 		w := int64(1)
 		if weighted {
-			if w, err = parseWhole("the weight behind *", weight, 1, maxWeight); err != nil {
+			if w, err = parseWhole("the weight after *", weight, 1, maxWeight); err != nil {
 				return Payload{}, err
 			}
 		}

@@ -9,16 +9,16 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// templateField is one field of a template payload. All have a fixed width,
-// so that the message has a fixed size and is filled in place.
+// templateField is one field of a template payload. Its fixed width gives messages a
+// fixed size, so they are filled in place.
 type templateField struct {
 	verb      byte // i, s, t, d or x
 	at, width int
 	zeros     bool // padded with zeros, not with spaces
 }
 
-// templateWidths are the widths of fields that say none. Numbers are padded
-// with spaces, which JSON allows before them.
+// templateWidths are the default widths. Numbers are padded with spaces, which JSON
+// allows before them.
 var templateWidths = map[byte]int{'i': 7, 's': 10, 't': 19, 'd': 4, 'x': 8}
 
 const maxFieldWidth = 256
@@ -26,7 +26,7 @@ const maxFieldWidth = 256
 // parseTemplate reads text with the fields %i (number of the stream, from 1),
 // %s (number of the message), %t (time of sending since 1970: 19 digits are ns,
 // 16 us, 13 ms, 10 s), %d and %x (random decimal and hexadecimal digits), each
-// with a width behind it that may begin with 0 for padding with zeros: %s010.
+// followed by a width, which may begin with 0 for padding with zeros: %s010.
 func parseTemplate(text string) (Payload, error) {
 	p := Payload{Kind: PayloadTemplate, Name: "template:" + strings.TrimPrefix(textName(text), "text:")}
 	for {
@@ -51,7 +51,7 @@ func parseTemplate(text string) (Payload, error) {
 		return Payload{}, overLimit(strconv.Itoa(p.Size))
 	}
 	if p.template == nil {
-		return Payload{}, errors.New("the template has no field such as %i, %s, %t, %d4 or %x8: write text: for what is always the same")
+		return Payload{}, errors.New("the template has no field such as %i, %s, %t, %d4 or %x8: write text: for content that is always the same")
 	}
 	return p, nil
 }
@@ -82,10 +82,10 @@ func parseField(s string) (f templateField, rest string, err error) {
 	return f, rest, nil
 }
 
-// timeUnits is the unit of a time, in ns, by how many digits it has from 2001 to 2286.
+// timeUnits is the unit of a time, in ns, by its number of digits from 2001 to 2286.
 var timeUnits = map[int]int64{19: 1, 16: 1e3, 13: 1e6, 10: 1e9}
 
-// fill writes the field. A number that is too long for it loses its first digits.
+// fill writes the field. A number that is too long loses its first digits.
 func (f *templateField) fill(dst []byte, stream, seq uint64, now int64, random uint64) {
 	switch f.verb {
 	case 'i':
@@ -116,8 +116,8 @@ func (f *templateField) number(dst []byte, n uint64) {
 	}
 }
 
-// digits writes random ones. A decimal number does not begin with 0, which
-// JSON does not allow, unless it is to be padded with zeros.
+// digits writes random digits. A decimal number does not begin with 0, which JSON
+// forbids, unless the field is padded with zeros.
 func (f *templateField) digits(dst []byte, random uint64) {
 	const hex = "0123456789abcdef"
 	base := uint64(10)

@@ -17,14 +17,14 @@ import (
 
 const (
 	maxTraceRows = 10_000_000
-	// traceSteps is into how many stages of one rate a trace is cut: times are
-	// kept to that part of its length.
+	// traceSteps is the number of stages of one rate that a trace is cut into: the
+	// precision of its times.
 	traceSteps = 1000
 )
 
-// parseTrace reads a recorded trace: CSV whose first row names its columns,
-// time (a duration, or seconds, from any beginning) and size (bytes), one row
-// for each message, in the order of their times.
+// parseTrace reads a recorded trace: CSV whose first row names the columns time (a
+// duration, or seconds, from any origin) and size (bytes). Each further row is one
+// message, sorted by time.
 func parseTrace(path, dir string) (Payload, error) {
 	p := Payload{Kind: PayloadTrace, Name: "trace:" + path, path: resolve(dir, path)}
 	fail := func(err error) (Payload, error) { return p, fmt.Errorf("trace %s: %w", text.Quote(path), err) }
@@ -93,13 +93,13 @@ func parseOffset(s string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%s is no time: write seconds such as 0.25, or a duration such as 250ms", text.Quote(s))
+		return 0, fmt.Errorf("%s is not a time: write seconds such as 0.25, or a duration such as 250ms", text.Quote(s))
 	}
 	return d, nil
 }
 
-// traceStages cuts the trace into steps of one rate each, of at least 1 ms. It
-// ends one average gap behind the last message.
+// traceStages cuts the trace into steps of one rate each, of at least 1 ms. It ends
+// one average gap after the last message.
 func traceStages(times []time.Duration) []Stage {
 	first, n := times[0], len(times)
 	length := times[n-1] - first
@@ -130,15 +130,15 @@ func stagesTime(stages []Stage) (sum time.Duration) {
 	return sum
 }
 
-// settleTrace makes the trace's times those of the load.
+// settleTrace takes the stages of the load from the trace.
 func (s *Scenario) settleTrace(c *Case, fail failer) {
 	l := &c.Load
 	p := l.asked.pace
 	switch {
 	case l.Topics*l.Publishers != 1:
-		fail("payload", "a trace is one publisher's: ask for one topic with one publisher, and not %d", l.Topics*l.Publishers)
+		fail("payload", "a trace has one publisher: ask for one topic with one publisher, not %d", l.Topics*l.Publishers)
 	case p.totalRate(l) > 0 || p.steps != nil || p.ramp > 0 || p.duration > 0 || l.Messages > 0 || l.Arrival != Constant:
-		fail("payload", "a trace says how long and how fast: remove rate, interval, stages, ramp, duration, messages and arrival")
+		fail("payload", "a trace sets both duration and rate: remove rate, interval, stages, ramp, duration, messages and arrival")
 	default:
 		if s.places["warmup"].flag == "" {
 			l.Warmup = 0

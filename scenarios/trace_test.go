@@ -48,7 +48,7 @@ func TestTraceErrors(t *testing.T) {
 		"":                           "line 1: the first row must name the columns time and size",
 		"0,10\n":                     "line 1: the first row must name the columns time and size",
 		"time,size\n":                "has no rows",
-		"time,size\n0,10\nx,10\n":    "line 3: x is no time: write seconds such as 0.25, or a duration such as 250ms",
+		"time,size\n0,10\nx,10\n":    "line 3: x is not a time: write seconds such as 0.25, or a duration such as 250ms",
 		"time,size\n2,10\n1,10\n":    "line 3: time goes back: sort the rows",
 		"time,size\n0,big\n":         "line 2: big is not a payload size",
 		"time,size\n0,1\n999999,1\n": "is longer than 24h",

@@ -44,10 +44,10 @@ func TestURLPath(t *testing.T) {
 		{in: "walk://h/", text: "walk://h:80/", path: "/"},
 		{in: "walk://[::1]/a/b?c=d%20e", text: "walk://[::1]:80/a/b?c=d%20e", path: "/a/b?c=d%20e"},
 		{in: "walk://h?c=d", text: "walk://h:80/?c=d", path: "/?c=d"},
-		{in: "walk://h/a#b", bad: "target has a fragment, which no server gets to see: remove it, or write %23"},
+		{in: "walk://h/a#b", bad: "target has a fragment, which is not sent to servers: remove it, or write %23"},
 		{in: "walk://u:p/w@h", bad: "user name or password of the target holds /, ? or #: write %2F, %3F or %23"},
 		{in: "mqtt://h/", text: "mqtt://h:1883"},
-		{in: "mqtts://h/mqtt", bad: "target has a path, query or fragment, which MQTT over TCP does not use: remove it"},
+		{in: "mqtts://h/mqtt", bad: "target has a path, query or fragment, which MQTT over TCP does not have: remove it"},
 	} {
 		u, err := ParseURL(c.in)
 		if c.bad != "" {

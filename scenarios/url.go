@@ -33,7 +33,7 @@ type URL struct {
 	HasPassword bool
 }
 
-// Transport is the one that the scheme stands for.
+// Transport returns the transport of the scheme.
 func (u URL) Transport() Transport {
 	t, _ := ofScheme(u.Scheme)
 	return t
@@ -69,8 +69,9 @@ func (u *URL) UnmarshalText(b []byte) (err error) {
 
 // ParseURL reads the address of a broker: mqtt://, tcp://, mqtts://, ssl://,
 // tls:// or tcps:// with optional user information, or a bare host, host:port,
-// IPv4 or IPv6 address, which means mqtt. Without a port it is 1883, or 8883
-// with TLS. No error repeats user information, as those of net/url do.
+// IPv4 or IPv6 address, which means mqtt. The default
+// port is 1883, or 8883 with TLS. Unlike those of net/url, errors do not repeat user
+// information.
 func ParseURL(s string) (URL, error) {
 	u := URL{Scheme: TCP.Scheme()}
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
@@ -108,7 +109,7 @@ func parseScheme(s string) (string, error) {
 	case s == "" || strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+-.", r)
 	}):
-		// What stands there may be a misplaced password.
+		// It may be a misplaced password.
 		return "", fmt.Errorf("target has no scheme before :// : known are %s", knownSchemes())
 	}
 	return "", fmt.Errorf("scheme %q is unknown: known are %s", s, knownSchemes())
@@ -128,13 +129,13 @@ func (u *URL) cutPath(s string) (string, error) {
 	case s[i:] == "/":
 		return s[:i], nil
 	}
-	return "", errors.New("target has a path, query or fragment, which MQTT over TCP does not use: remove it")
+	return "", errors.New("target has a path, query or fragment, which MQTT over TCP does not have: remove it")
 }
 
 // setPath takes a path and query as they were written.
 func (u *URL) setPath(s string) error {
 	if strings.Contains(s, "#") {
-		return errors.New("target has a fragment, which no server gets to see: remove it, or write %23")
+		return errors.New("target has a fragment, which is not sent to servers: remove it, or write %23")
 	}
 	if s[0] != '/' {
 		s = "/" + s
@@ -154,7 +155,7 @@ func (u *URL) setUser(info string) (err error) {
 	}
 	// [MQTT-1.5.4-1] [MQTT-1.5.4-2]
 	if !utf8.ValidString(u.Username) || strings.ContainsRune(u.Username, 0) {
-		return errors.New("user name of the target is no UTF-8 without U+0000, which MQTT asks for")
+		return errors.New("user name of the target must be UTF-8 without U+0000")
 	}
 	return checkText("user name of the target", u.Username)
 }
@@ -176,7 +177,7 @@ func (u *URL) setHostPort(s string) error {
 	return err
 }
 
-// splitHostPort takes "[::1]:1883", "::1", "host:1883" and "host" apart.
+// splitHostPort splits "[::1]:1883", "::1", "host:1883" and "host".
 func splitHostPort(s string) (host, port string, hasPort bool, err error) {
 	if inner, ok := strings.CutPrefix(s, "["); ok {
 		host, rest, closed := strings.Cut(inner, "]")
@@ -194,7 +195,7 @@ func splitHostPort(s string) (host, port string, hasPort bool, err error) {
 	}
 	host, port, hasPort = strings.Cut(s, ":")
 	if strings.Contains(port, ":") {
-		return "", "", false, errors.New("target has several colons and is no IPv6 address: write host:port or [::1]:1883")
+		return "", "", false, errors.New("target has several colons and is not an IPv6 address: write host:port or [::1]:1883")
 	}
 	return host, port, hasPort, nil
 }
@@ -204,8 +205,8 @@ func isIPv6(s string) bool {
 	return err == nil && ip.Is6() && !strings.ContainsFunc(ip.Zone(), oddInHost)
 }
 
-// unescapeZone undoes the escape that a URL puts before an IPv6 zone; the zone
-// 25 itself needs none. [RFC 6874 2]
+// unescapeZone removes the escape that a URL has before an IPv6 zone. The zone 25
+// itself needs none. [RFC 6874 2]
 func unescapeZone(s string) string {
 	if ip, zone, ok := strings.Cut(s, "%25"); ok && zone != "" {
 		return ip + "%" + zone
@@ -222,14 +223,14 @@ func checkHost(s string) (string, error) {
 	case s == "":
 		return "", errors.New("target has no host: write mqtt://host:1883")
 	case len(s) > 253:
-		return "", errors.New("target's host is over 253 characters, which no DNS name is")
+		return "", errors.New("target's host is over 253 characters, the limit of DNS names")
 	case strings.ContainsFunc(s, oddInHost):
-		return "", errors.New("target's host holds a character that is not of a DNS name or an IP address")
+		return "", errors.New("target's host holds a character that DNS names and IP addresses do not have")
 	}
 	return s, nil
 }
 
-// oddInHost finds what neither DNS names nor the names of interfaces hold.
+// oddInHost reports characters of neither DNS names nor names of interfaces.
 func oddInHost(r rune) bool {
 	return r < 0x80 && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
 }

@@ -94,8 +94,8 @@ func TestParseURLErrors(t *testing.T) {
 		{"mqtt://u:s3cret@[::1", "brackets that do not match"},
 		{"[::1]x", "brackets that do not match"},
 		{"[h]:1", "no IPv6 address in its brackets"},
-		{"1:2:3", "several colons and is no IPv6 address"},
-		{"mqtt://h!", "a character that is not of a DNS name"},
+		{"1:2:3", "several colons and is not an IPv6 address"},
+		{"mqtt://h!", "a character that DNS names"},
 		{"mqtt://" + strings.Repeat("h", 254), "over 253 characters"},
 	}
 	for _, tt := range tests {

@@ -133,7 +133,7 @@ func parseTime(key, s string, least, most time.Duration) (time.Duration, error) 
 	return d, nil
 }
 
-// parseSeconds is [parseTime] for what MQTT carries in whole seconds.
+// parseSeconds is [parseTime] for times that MQTT carries in whole seconds.
 func parseSeconds(key, s string, most int64) (time.Duration, error) {
 	d, err := parseTime(key, s, 0, time.Duration(most)*time.Second)
 	if err == nil && d%time.Second != 0 {

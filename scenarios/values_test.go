@@ -53,7 +53,7 @@ func TestParsePayloadErrors(t *testing.T) {
 		{"300MB", "a payload of 300MB is over the limit"},
 		{"1G", "a payload of 1G is over the limit"},
 		{"99999999999999999999999", "is over the limit"},
-		{"@", `payload file "": has no name: write @FILE`},
+		{"@", `payload file "": the name is missing: write @FILE`},
 		{"@" + dir + "/none", "payload file " + dir + "/none: no such file or directory"},
 		{"@" + dir, "payload file " + dir + ": is a directory, not a file"},
 		{"@/dev/null", "payload file /dev/null: is a device or a socket, not a file"},

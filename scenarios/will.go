@@ -7,8 +7,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// willFields are the keys of every client's will. They are no axes: all cases
-// share one will.
+// willFields are the keys of every client's will. They cannot be axes, because all
+// cases share one will.
 func willFields() []field {
 	will := func(c *Case) *Will {
 		if c.Clients.Will == nil {
@@ -60,7 +60,7 @@ func willFields() []field {
 	}
 }
 
-// checkWill refuses a will that says not what.
+// checkWill rejects a will without a topic.
 func checkWill(c *Case, given func(key string) bool, fail failer) {
 	w := c.Clients.Will
 	if w == nil {
@@ -73,7 +73,7 @@ func checkWill(c *Case, given func(key string) bool, fail failer) {
 	}
 }
 
-// settleWill drops a will that is turned off in every part.
+// settleWill removes a will whose every part is turned off.
 func settleWill(c *Case) {
 	if w := c.Clients.Will; w != nil && *w == (Will{}) {
 		c.Clients.Will = nil

@@ -15,9 +15,9 @@ import (
 var sections = []string{"name", "description", "target", "matrix", "load", "clients", "tls", "gates", "exclude"}
 
 // Parse reads a scenario file. name is what messages call it, and relative
-// paths in it are relative to its directory. Decoding is strict: every key is
-// known, stands in its section and only once, and every value is taken as it
-// is written. All faults of the file are returned at once, as [Errors].
+// paths in it are relative to its directory. Decoding is strict: every key must be
+// known, in its section and given once, and values are taken as they are written.
+// All faults of the file are returned at once, as [Errors].
 func Parse(name string, data []byte) (*Scenario, error) {
 	d := &decoder{file: name, dir: filepath.Dir(name), s: newScenario()}
 	d.s.file, d.s.source = name, bytes.Clone(data)
@@ -190,7 +190,7 @@ func (d *decoder) unknownIn(section string, p strictyaml.Pair) {
 		d.unknown(section, p)
 		return
 	}
-	// What turns the feature off is as good as nothing.
+	// A value that turns the feature off changes nothing.
 	if v.Kind != strictyaml.Scalar || v.Text != "0" && v.Text != "0s" && v.Text != "false" {
 		d.fail(p.Line, v.Path, "%s is not supported yet in this version: remove it", name)
 	}

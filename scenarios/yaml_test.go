@@ -220,7 +220,7 @@ func TestParseErrors(t *testing.T) {
 		{"topic", "clients: {topic: a/+/b}\n", []string{"x.yaml:1: topic a/+/b: topic must not contain a wildcard, + or # [MQTT-3.3.2-2]"}},
 		{"topic empty", "clients: {topic: ''}\n", []string{`x.yaml:1: topic "": topic must not be empty [MQTT-4.7.3-1]`}},
 		{"topic NUL", "clients: {topic: \"a\\0\"}\n", []string{`x.yaml:1: topic "a\x00": topic contains U+0000 [MQTT-4.7.3-2]`}},
-		{"topic share", "clients: {topic: $share/g/t}\n", []string{"x.yaml:1: topic $share/g/t: topic must not start with $share/: that subscribes to a share of other topics"}},
+		{"topic share", "clients: {topic: $share/g/t}\n", []string{"x.yaml:1: topic $share/g/t: topic must not start with $share/, which marks a shared subscription"}},
 		{"variables", "clients: {topic: 'a/%x', client_id: '%c', username: 'u%'}\n", []string{
 			"x.yaml:1: topic a/%x: topic has the unknown variable %x: known are %i, %c, %u, %r; write %% for a percent sign",
 			"x.yaml:1: client_id %c: client_id cannot use %c: it can use %i, %u, %r",

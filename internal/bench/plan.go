@@ -194,8 +194,8 @@ func caseLine(c scenarios.Case, embedded bool) string {
 			line += ", window " + result.FormatInt(int64(c.Load.Inflight))
 		}
 	}
-	if keys := c.Asked(); keys != nil {
-		line += map[bool]string{true: ", with ", false: ", without "}[c.Unheeded() == nil] + strings.Join(keys, " ")
+	if keys := c.MQTT5Keys(); keys != nil {
+		line += map[bool]string{true: ", with ", false: ", without "}[c.Unsupported() == nil] + strings.Join(keys, " ")
 	}
 	if n.bytesPerSecond > 0 {
 		line += fmt.Sprintf(", %s/s published and %s/s delivered", siBytes(n.bytesPerSecond), siBytes(n.delivered))
