@@ -88,7 +88,7 @@ func (c *caseRun) newLaunch() *launch {
 	x := c.x
 	cn := &connector{
 		spec: c.spec, runID: x.cfg.RunID, embedded: x.cfg.Embedded, routes: c.routes, sweeper: x.sweeper, keys: &x.keys, payload: c.payload,
-		connections: &c.rec.connections, errs: &c.rec.errs, warnings: &c.rec.warnings, greet: x.greet,
+		connections: &c.rec.connections, errs: &c.rec.errs, warnings: &c.rec.warnings, announce: x.announce,
 	}
 	x.serial++
 	return &launch{

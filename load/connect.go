@@ -33,7 +33,7 @@ type connector struct {
 	connections *connections
 	errs        *errorSet
 	warnings    *warnings
-	greet       func(overTLS bool, target func() result.Target) // called for every connection; nil is nobody
+	announce    func(overTLS bool, target func() result.Target) // called for every connection; nil is nobody
 }
 
 // join connects one member and subscribes it.
@@ -51,7 +51,7 @@ func (cn *connector) join(ctx context.Context, i int, m *member) error {
 	if err != nil {
 		return err
 	}
-	cn.learn(client, d)
+	cn.record(client, d)
 	if err = m.unprepared; err == nil && m.sub != nil {
 		err = cn.subscribe(ctx, m, client)
 	}
@@ -170,12 +170,12 @@ func (cn *connector) prepare(m *member, c *mqtt.Client) error {
 }
 
 // learn records one connection.
-func (cn *connector) learn(c *mqtt.Client, d *dial.Dialer) {
-	if cn.greet != nil {
-		cn.greet(d.Secure(), func() result.Target { return cn.describe(c, d) })
+func (cn *connector) record(c *mqtt.Client, d *dial.Dialer) {
+	if cn.announce != nil {
+		cn.announce(d.Secure(), func() result.Target { return cn.describe(c, d) })
 	}
 	cn.connections.made(c, d, cn.granted(c)) // which forgets the way that describe tells
-	cn.learnAliases(c.Connack())
+	cn.recordAliases(c.Connack())
 }
 
 // granted is the window in force: the Receive Maximum bounds what is in flight
@@ -228,7 +228,7 @@ func (cn *connector) connect(ctx context.Context, m *member, cfg mqtt.Config) (c
 		}
 		return m.dialer.Fault(err)
 	}
-	err = insist(ctx, func() error { return m.dialer.Follow(once) }, func(err error) {
+	err = retry(ctx, func() error { return m.dialer.Follow(once) }, func(err error) {
 		e := ErrorOf(err)
 		e.Reason += ": tried again"
 		cn.errs.add(e)
@@ -239,7 +239,7 @@ func (cn *connector) connect(ctx context.Context, m *member, cfg mqtt.Config) (c
 // insist calls connect until it succeeds, fails for good, or ctx ends: a
 // refusal that may pass is told to refused and met with a back-off. Its error
 // is the last refusal where that is what time has run out on.
-func insist(ctx context.Context, connect func() error, refused func(error)) error {
+func retry(ctx context.Context, connect func() error, refused func(error)) error {
 	var wait mqtt.Backoff
 	for {
 		err := connect()
@@ -348,7 +348,7 @@ func (cn *connector) vars(i int) scenarios.Vars {
 }
 
 // learnAliases records how many aliases the broker allows a publisher.
-func (cn *connector) learnAliases(k *packet.Connack) {
+func (cn *connector) recordAliases(k *packet.Connack) {
 	asked := cn.spec.Clients.Properties.TopicAlias
 	if asked == 0 || cn.spec.Protocol != packet.V5 || cn.spec.Load.PublisherClients() == 0 {
 		return

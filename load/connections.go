@@ -13,10 +13,10 @@ import (
 type connections struct {
 	mu                 sync.Mutex
 	planned, connected int64
-	dns, connect       leg
-	handshake, resumed leg
-	connack, suback    leg
-	reauth             leg
+	dns, connect       latency
+	handshake, resumed latency
+	connack, suback    latency
+	reauth             latency
 	window             int // of a publisher
 	aliases            *result.Aliases
 	referred           map[string]int64 // connections by the way that references have led them

@@ -68,7 +68,7 @@ func (t *drainTimer) over(now, messages int64) bool {
 func (t *drainTimer) written() bool {
 	for _, m := range t.launch.members {
 		c := m.client.Load()
-		if m.pub == nil || m.pub.heard || m.pub.qos > 0 || c == nil {
+		if m.pub == nil || m.pub.hasReceivers || m.pub.qos > 0 || c == nil {
 			continue
 		}
 		for wait := 50 * time.Microsecond; !c.Written(); wait = min(2*wait, time.Millisecond) {

@@ -73,7 +73,7 @@ func New(cfg Config) *Executor {
 }
 
 // greet calls Observer.Connected for the first connection, and the first over TLS.
-func (x *Executor) greet(overTLS bool, target func() result.Target) {
+func (x *Executor) announce(overTLS bool, target func() result.Target) {
 	x.greeting.Lock()
 	defer x.greeting.Unlock()
 	first := !x.told || overTLS && !x.toldTLS

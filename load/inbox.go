@@ -31,8 +31,8 @@ type inbox struct {
 	// tally is set without flows: then all that can be known is how many
 	// messages come and how large.
 	tally           bool
-	promise         *promise // of a tally: nobody knows what else was published
-	breaches        breaches
+	expected        *expectation // of a tally: nobody knows what else was published
+	violations      violations
 	received, bytes int64
 	enough          *enough // nil without a limit
 }
@@ -44,7 +44,7 @@ type enough struct {
 }
 
 // take reports whether one more counts.
-func (e *enough) take() bool {
+func (e *enough) allow() bool {
 	left := e.left.Add(-1)
 	if left == 0 {
 		close(e.done)
@@ -80,29 +80,29 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 		in.count(m)
 		return
 	case in.tally:
-		if in.enough != nil && !in.enough.take() {
+		if in.enough != nil && !in.enough.allow() {
 			return
 		}
-		in.keep(in.promise, m)
+		in.checkProperties(in.expected, m)
 		in.received++
 		in.bytes += int64(len(m.Payload))
 		return
 	case len(m.Payload) < scenarios.StampSize:
-		in.strange(m)
+		in.countUnexpected(m)
 		return
 	}
 	v := binary.BigEndian.Uint64(m.Payload)
 	i := int(streamOf(v)) - int(in.base)
 	if uint(i) >= uint(len(in.receipts)) || in.receipts[i] == nil {
-		in.strange(m)
+		in.countUnexpected(m)
 		return
 	}
 	r := in.receipts[i]
 	if in.last != r {
-		in.settle()
+		in.creditLatencies()
 	}
-	if !r.take(m, v, now) {
-		in.strange(m)
+	if !r.accept(m, v, now) {
+		in.countUnexpected(m)
 		return
 	}
 	if r.batch != in.serial {
@@ -114,7 +114,7 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 
 // strange accounts for what is no message of a flow: a will of this session, or
 // somebody else's.
-func (in *inbox) strange(m *packet.Publish) {
+func (in *inbox) countUnexpected(m *packet.Publish) {
 	if in.wills == nil || !in.wills[willKey(string(m.Topic), m.Payload)] {
 		in.foreign++
 	}
@@ -125,7 +125,7 @@ func willKey(topic string, payload []byte) string { return topic + "\x00" + stri
 // expect readies the short way for the next number, which must have been sent.
 func (r *receipt) expect() {
 	r.bound = 0
-	if l := &r.ledger; !l.gaps && l.next >= l.measured && r.flow.varied == nil && r.flow.pub.promise == nil {
+	if l := &r.ledger; !l.gaps && l.next >= l.measured && r.flow.varied == nil && r.flow.pub.expected == nil {
 		r.bound = r.flow.sentOf(r.flow.pub.sent.Load())
 		r.next = r.flow.stamp.of(l.next)
 	}
@@ -138,19 +138,19 @@ func (in *inbox) touch(r *receipt) {
 
 // take accounts for a message with the stamp v. It reports false where the
 // message is not of the flow after all.
-func (r *receipt) take(m *packet.Publish, v uint64, now int64) bool {
+func (r *receipt) accept(m *packet.Publish, v uint64, now int64) bool {
 	f, l := r.flow, &r.ledger
 	p := f.pub
 	if !bytes.Equal(m.Topic, f.topic) {
 		return false
 	}
-	seq, ours := f.stamp.take(v, l.next)
+	seq, ours := f.stamp.parse(v, l.next)
 	// A number that was never sent is somebody else's, whatever its stamp: what
 	// is on its way is at most a window, or a chunk of an open loop, ahead.
 	if !ours || f.place(seq) >= p.sent.Load()+p.ahead() {
 		return false
 	}
-	r.in.keep(p.promise, m)
+	r.in.checkProperties(p.expected, m)
 	warm := seq < l.measured
 	if warm {
 		l.swap()
@@ -195,10 +195,10 @@ func (r *receipt) time(seq uint64, now int64) {
 func (in *inbox) count(m *packet.Publish) {
 	rs := in.topics[string(m.Topic)]
 	if len(rs) == 0 || !rs[0].flow.mayBe(m) || m.Retain && !slices.ContainsFunc(rs, (*receipt).begun) {
-		in.strange(m)
+		in.countUnexpected(m)
 		return
 	}
-	in.keep(rs[0].flow.pub.promise, m)
+	in.checkProperties(rs[0].flow.pub.expected, m)
 	for _, r := range rs {
 		l := &r.ledger
 		warm := l.next < l.measured
@@ -231,14 +231,14 @@ func (f *flow) mayBe(m *packet.Publish) bool {
 	if f.varied != nil {
 		fits = len(m.Payload) > 0 || !m.Retain
 	}
-	return fits && (!m.Retain || f.pub.promise.mayRetain())
+	return fits && (!m.Retain || f.pub.expected.mayRetain())
 }
 
 // settle gives the latencies that were recorded since the last one to the receipt
 // that they are of.
-func (in *inbox) settle() {
+func (in *inbox) creditLatencies() {
 	if r := in.last; r != nil {
-		t := in.shard.e2e.takeSum()
+		t := in.shard.e2e.drainSum()
 		r.ledger.timed += t.n
 		r.ledger.latencyNS += float64(t.ns)
 	}
@@ -246,8 +246,8 @@ func (in *inbox) settle() {
 
 // tell publishes what the batch has changed, so that the publishers may go on.
 // The lock is held.
-func (in *inbox) tell(now int64) {
-	in.settle()
+func (in *inbox) publishProgress(now int64) {
+	in.creditLatencies()
 	for _, r := range in.touched {
 		l := &r.ledger
 		n := l.delivered + l.warm.delivered
@@ -306,7 +306,7 @@ func (in *inbox) stopUnheard() {
 			continue
 		}
 		p := r.flow.pub
-		if p.pacing == nil && p.unheard() {
+		if p.pacing == nil && p.lostReceivers() {
 			p.dead.Store(true)
 		}
 		p.pump()

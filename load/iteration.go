@@ -75,7 +75,7 @@ func (it *iteration) measure(account func(*result.Iteration) result.Delivery, wo
 
 // begin readies everything for the iteration's publishers, and starts the clock.
 func (it *iteration) begin() {
-	new(legs).drain(it.launch.shards) // what came between iterations belongs to none
+	new(latencies).drain(it.launch.shards) // what came between iterations belongs to none
 	it.running = newCountdown(len(it.publishers))
 	for _, in := range it.launch.inboxes {
 		in.begin()
@@ -156,13 +156,13 @@ func (it *iteration) share() {
 		if n == 0 {
 			p.begin(it.running, it.start, endless, it.start+int64(it.leastTime()))
 		} else {
-			p.begin(it.running, it.start, part(n, i, len(it.publishers)), 0)
+			p.begin(it.running, it.start, equalShare(n, i, len(it.publishers)), 0)
 		}
 	}
 }
 
 // part is the i-th of k equal parts of n; the first get one more.
-func part(n int64, i, k int) int64 {
+func equalShare(n int64, i, k int) int64 {
 	p := n / int64(k)
 	if int64(i) < n%int64(k) {
 		p++

@@ -17,24 +17,24 @@ import (
 // launch is the clients of a launch, or of one iteration where each gets fresh
 // ones, with their connections and the messages between them.
 type launch struct {
-	rec        *record
-	spec       *scenarios.Case // the record's
-	clock      func() int64
-	number     int // from 1
-	serial     int // over the run
-	connector  *connector
-	links      *links
-	members    []*member
-	publishers []*publisher
-	inboxes    []*inbox
-	flows      []*flow // by stream number
-	shards     []*shard
-	pacing     *pacing // nil in a closed loop
-	enough     *enough // nil unless the listeners end by themselves
-	reauth     *reauth // nil where no client authenticates again
-	began      int64   // when it was opened, on the clock
-	stood      int64   // when all had connected
-	atEnd      func()  // what the workload does before the clients disconnect; nil is nothing
+	rec         *record
+	spec        *scenarios.Case // the record's
+	clock       func() int64
+	number      int // from 1
+	serial      int // over the run
+	connector   *connector
+	links       *links
+	members     []*member
+	publishers  []*publisher
+	inboxes     []*inbox
+	flows       []*flow // by stream number
+	shards      []*shard
+	pacing      *pacing // nil in a closed loop
+	enough      *enough // nil unless the listeners end by themselves
+	reauth      *reauth // nil where no client authenticates again
+	began       int64   // when it was opened, on the clock
+	connectedAt int64   // when all had connected
+	atEnd       func()  // what the workload does before the clients disconnect; nil is nothing
 
 	connected, failed atomic.Int64 // clients
 }
@@ -51,7 +51,7 @@ func (l *launch) connectAll(ctx context.Context) error {
 	first := l.connectFirst()
 	errs := make([]error, len(first))
 	ramp(ctx, len(first), dialParallel, l.spec.Target.ConnectRate, func(k int) {
-		if l.hopeless() {
+		if l.noneConnects() {
 			errs[k] = errNotTried
 			return
 		}
@@ -61,11 +61,11 @@ func (l *launch) connectAll(ctx context.Context) error {
 			l.failed.Add(1)
 		}
 	})
-	if err := l.judge(ctx, first, errs); err != nil {
+	if err := l.countConnected(ctx, first, errs); err != nil {
 		return err
 	}
 	l.reauth = newReauth(l.members, l.connector, l.links)
-	l.stood = l.clock()
+	l.connectedAt = l.clock()
 	return nil
 }
 
@@ -83,11 +83,13 @@ func (l *launch) connectFirst() []int {
 
 // hopeless: as many connections as are made at a time have failed and none has
 // come about. A thousand more would only wait for the same timeout.
-func (l *launch) hopeless() bool { return l.connected.Load() == 0 && l.failed.Load() >= dialParallel }
+func (l *launch) noneConnects() bool {
+	return l.connected.Load() == 0 && l.failed.Load() >= dialParallel
+}
 
 // judge counts the connections, and fails where nothing can run with those
 // that there are.
-func (l *launch) judge(ctx context.Context, numbers []int, errs []error) error {
+func (l *launch) countConnected(ctx context.Context, numbers []int, errs []error) error {
 	var first error
 	for k, err := range errs {
 		l.rec.connections.count(err)
@@ -99,7 +101,7 @@ func (l *launch) judge(ctx context.Context, numbers []int, errs []error) error {
 		} else if err != errNotTried && !interrupted(ctx, err) {
 			l.rec.errs.add(ErrorOf(err))
 		}
-		l.members[numbers[k]].absent()
+		l.members[numbers[k]].neverConnected()
 	}
 	if first == nil {
 		return nil
@@ -171,14 +173,14 @@ func (l *launch) close() {
 }
 
 // deserted reports whether every connection that the workload needs is lost.
-func (l *launch) deserted() bool {
+func (l *launch) allLost() bool {
 	if l.spec.Load.Shape.Cycles {
 		return false
 	}
 	if len(l.publishers) > 0 {
 		return len(l.alive()) == 0
 	}
-	return !slices.ContainsFunc(l.members, (*member).stands)
+	return !slices.ContainsFunc(l.members, (*member).alive)
 }
 
 // topicRun is the run id in topics. Where every iteration gets fresh
@@ -208,7 +210,7 @@ func (l *launch) prune() {
 				r.index = int32(i)
 			}
 		}
-		if p.heard = has > 0; had > 0 && !p.heard {
+		if p.hasReceivers = has > 0; had > 0 && !p.hasReceivers {
 			p.dead.Store(true)
 		}
 	}

@@ -129,19 +129,19 @@ func TestStamp(t *testing.T) {
 		{1 << 40, 1<<40 + 65535}, {1<<40 + 65535, 1 << 40}, {1<<23 - 1, 0},
 	} {
 		s.put(p[:], tt.seq)
-		if got, ok := s.take(binary.BigEndian.Uint64(p[:]), tt.next); !ok || got != tt.seq {
+		if got, ok := s.parse(binary.BigEndian.Uint64(p[:]), tt.next); !ok || got != tt.seq {
 			t.Errorf("seq %d from %d: got %d %v", tt.seq, tt.next, got, ok)
 		}
-		if _, ok := other.take(binary.BigEndian.Uint64(p[:]), tt.next); ok {
+		if _, ok := other.parse(binary.BigEndian.Uint64(p[:]), tt.next); ok {
 			t.Error("taken for another stream's")
 		}
-		if _, ok := foreign.take(binary.BigEndian.Uint64(p[:]), tt.next); ok {
+		if _, ok := foreign.parse(binary.BigEndian.Uint64(p[:]), tt.next); ok {
 			t.Error("taken for another run's")
 		}
 	}
 	// Below zero there is nothing.
 	s.put(p[:], 1<<24-1)
-	if seq, ok := s.take(binary.BigEndian.Uint64(p[:]), 0); ok {
+	if seq, ok := s.parse(binary.BigEndian.Uint64(p[:]), 0); ok {
 		t.Errorf("got %d", seq)
 	}
 }

@@ -38,8 +38,8 @@ type member struct {
 
 	kept *mqtt.Session // goes on with every connection; nil unless MQTT 5 keeps one
 
-	deaf    atomic.Bool // it does not receive any more
-	leaving atomic.Bool // it disconnects by itself, and will be back
+	receiveEnded atomic.Bool // it does not receive any more
+	leaving      atomic.Bool // it disconnects by itself, and will be back
 
 	progress int64 // of the present connection, when move last looked
 }
@@ -100,8 +100,8 @@ func (m *member) BatchEnd() {
 	m.shard.flush()
 	m.pumps = m.pumps[:0]
 	if m.sub != nil {
-		m.sub.tell(m.now)
-		m.wake()
+		m.sub.publishProgress(m.now)
+		m.collectPumps()
 	}
 	m.shard.mu.Unlock()
 	if m.pub != nil {
@@ -114,7 +114,7 @@ func (m *member) BatchEnd() {
 
 // wake notes whose window may have moved: those of the receipts that were the
 // slowest, and all where everything is sent. The lock is held.
-func (m *member) wake() {
+func (m *member) collectPumps() {
 	for _, r := range m.sub.touched {
 		f := r.flow
 		p := f.pub
@@ -184,11 +184,11 @@ func (m *member) leave(ctx context.Context) {
 }
 
 // absent takes the member out that did not connect.
-func (m *member) absent() {
+func (m *member) neverConnected() {
 	if m.pub != nil {
 		m.pub.dead.Store(true)
 	}
-	if m.sub != nil && m.deaf.CompareAndSwap(false, true) {
+	if m.sub != nil && m.receiveEnded.CompareAndSwap(false, true) {
 		m.sub.lose()
 	}
 }
@@ -203,7 +203,7 @@ func (m *member) lostPeer() bool {
 
 // stopReceiving ends a member as a receiver. It may be called again.
 func (m *member) stopReceiving() {
-	if m.sub != nil && m.deaf.CompareAndSwap(false, true) && m.sub.lose() {
+	if m.sub != nil && m.receiveEnded.CompareAndSwap(false, true) && m.sub.lose() {
 		m.sub.stopUnheard()
 	}
 }

@@ -76,12 +76,12 @@ func (o *pacing) admit(p *publisher) {
 	p.pacing = o
 	p.pacer = o.pacers[p.number%len(o.pacers)]
 	p.pacer.publishers = append(p.pacer.publishers, p)
-	p.measured = o.part(p, o.warm)
+	p.measured = o.shareOf(p, o.warm)
 	p.chunk = min(maxChunk, uint64(o.ringSize)/4)
 }
 
 // part is how many of the schedule's first n messages are p's.
-func (o *pacing) part(p *publisher, n uint64) uint64 {
+func (o *pacing) shareOf(p *publisher, n uint64) uint64 {
 	return (n + o.publishers - 1 - uint64(p.number)) / o.publishers
 }
 
@@ -127,7 +127,7 @@ type pacer struct {
 }
 
 // dueOf is how many messages of p are due.
-func (pc *pacer) dueOf(p *publisher) uint64 { return pc.pacing.part(p, pc.due.Load()) }
+func (pc *pacer) dueOf(p *publisher) uint64 { return pc.pacing.shareOf(p, pc.due.Load()) }
 
 // run tells what is due until everything is, or the waiter is stopped: then it
 // has a last look, as it may have slept longer than it should have. The schedule

@@ -132,7 +132,7 @@ func (l *launch) planFlows(topics []string) error {
 			}
 			f.varied = newVaried(l.spec, f.number)
 			p.flows = append(p.flows, f)
-			p.turn = p.flows[0]
+			p.current = p.flows[0]
 			l.flows = append(l.flows, f)
 		}
 	}
@@ -141,7 +141,7 @@ func (l *launch) planFlows(topics []string) error {
 		l.enough.left.Store(n)
 	}
 	matches, wills := map[string][]*flow{}, l.wills()
-	if err := l.planPromises(); err != nil {
+	if err := l.planExpectations(); err != nil {
 		return err
 	}
 	for i, in := range l.inboxes {
@@ -154,7 +154,7 @@ func (l *launch) planFlows(topics []string) error {
 			"choose a --filter that covers --topic")
 	}
 	for _, p := range l.publishers {
-		p.heard = !p.unheard()
+		p.hasReceivers = !p.lostReceivers()
 	}
 	return nil
 }
@@ -235,15 +235,15 @@ func (l *launch) receive(in *inbox, flows []*flow) {
 }
 
 // planPromises makes the promises of everybody's messages.
-func (l *launch) planPromises() (err error) {
+func (l *launch) planExpectations() (err error) {
 	for _, p := range l.publishers {
-		if p.promise, err = newPromise(l.spec, p.properties, true); err != nil {
+		if p.expected, err = newExpectation(l.spec, p.properties, true); err != nil {
 			return err
 		}
 	}
-	anybody, err := newPromise(l.spec, packet.Properties{}, false)
+	anybody, err := newExpectation(l.spec, packet.Properties{}, false)
 	for _, in := range l.inboxes {
-		in.promise = anybody
+		in.expected = anybody
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (p *Probe) Connect(ctx context.Context, nc net.Conn, h mqtt.Handler) (clien
 		client, err = mqtt.Connect(ctx, cfg)
 		return p.Fault(err)
 	}
-	err = insist(ctx, func() error { return p.Follow(once) }, func(error) {})
+	err = retry(ctx, func() error { return p.Follow(once) }, func(error) {})
 	return client, err
 }
 

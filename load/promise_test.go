@@ -44,7 +44,7 @@ func TestPromiseAllocations(t *testing.T) {
 		if err := m.SetProperties(&props); err != nil {
 			t.Fatal(err)
 		}
-		in.breaches = nil
+		in.violations = nil
 		n := testing.AllocsPerRun(1000, func() {
 			p.sent.Store(seq + 1)
 			p.flows[0].stamp.put(payload, seq)
@@ -54,7 +54,7 @@ func TestPromiseAllocations(t *testing.T) {
 		if n > 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
-		if broken := len(in.breaches); (broken > 0) != (name == "broken") {
+		if broken := len(in.violations); (broken > 0) != (name == "broken") {
 			t.Errorf("%s: %d breaches", name, broken)
 		}
 	}
@@ -71,8 +71,8 @@ func TestPromiseOfNobody(t *testing.T) {
 	old.Protocol = packet.V311
 	for _, c := range []*scenarios.Case{plain, old} {
 		l := planned(t, c)
-		if l.publishers[0].promise != nil || l.inboxes[0].promise != nil {
-			t.Errorf("%s: promises %+v and %+v", c.Protocol, l.publishers[0].promise, l.inboxes[0].promise)
+		if l.publishers[0].expected != nil || l.inboxes[0].expected != nil {
+			t.Errorf("%s: promises %+v and %+v", c.Protocol, l.publishers[0].expected, l.inboxes[0].expected)
 		}
 	}
 }
@@ -84,13 +84,13 @@ func TestPromiseToListener(t *testing.T) {
 	c.Load.Shape, c.Load.Publishers = scenarios.Subscribe, 0
 	in := planned(t, c).inboxes[0]
 	m := packet.Publish{Topic: []byte("t"), Payload: []byte("x"), RawProperties: []byte{0x0b, 5, 0x03, 0, 1, 'z'}}
-	if in.deliver(&m, 0); len(in.breaches) > 0 {
-		t.Errorf("%v", in.breaches)
+	if in.deliver(&m, 0); len(in.violations) > 0 {
+		t.Errorf("%v", in.violations)
 	}
 	m.RawProperties = nil
 	in.deliver(&m, 0)
-	if b := in.breaches[breach{11, false}]; b == nil || b.n != 1 || len(in.breaches) != 1 || in.received != 2 {
-		t.Errorf("%v, %d received", in.breaches, in.received)
+	if b := in.violations[violation{11, false}]; b == nil || b.n != 1 || len(in.violations) != 1 || in.received != 2 {
+		t.Errorf("%v, %d received", in.violations, in.received)
 	}
 }
 
@@ -104,8 +104,8 @@ func TestKeptIsNobodys(t *testing.T) {
 	in, p := l.inboxes[0], l.publishers[0]
 	m := packet.Publish{Topic: []byte("t"), Payload: l.connector.payload, Retain: true}
 	in.deliver(&m, 0)
-	if l := in.receipts[0].ledger; in.foreign != 1 || l.delivered+l.duplicated != 0 || len(in.breaches) > 0 {
-		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.breaches)
+	if l := in.receipts[0].ledger; in.foreign != 1 || l.delivered+l.duplicated != 0 || len(in.violations) > 0 {
+		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.violations)
 	}
 	props := p.properties
 	props.SubscriptionIDs = []uint32{5}
@@ -115,8 +115,8 @@ func TestKeptIsNobodys(t *testing.T) {
 	p.sent.Store(1)
 	in.deliver(&m, 0)
 	in.deliver(&m, 0)
-	if l := in.receipts[0].ledger; in.foreign != 1 || l.delivered != 1 || l.duplicated != 1 || len(in.breaches) > 0 {
-		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.breaches)
+	if l := in.receipts[0].ledger; in.foreign != 1 || l.delivered != 1 || l.duplicated != 1 || len(in.violations) > 0 {
+		t.Errorf("%d foreign, %+v, %v", in.foreign, l.counts, in.violations)
 	}
 }
 

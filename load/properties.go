@@ -12,7 +12,7 @@ import (
 // promise is what a receiver must find in the messages of one publisher, or of
 // anybody: what subscribers and publisher have asked for, and a broker owes
 // them. It is read-only.
-type promise struct {
+type expectation struct {
 	owed *packet.Forwarded
 	// retain is what the RETAIN flag must be, where checkRetain is set.
 	checkRetain, retain bool
@@ -21,7 +21,7 @@ type promise struct {
 // newPromise is for a publisher whose messages have the properties p, with
 // the subscriptions' own; nil where there is nothing to check. Of who publishes
 // elsewhere, known is false, only those are known.
-func newPromise(spec *scenarios.Case, p packet.Properties, known bool) (*promise, error) {
+func newExpectation(spec *scenarios.Case, p packet.Properties, known bool) (*expectation, error) {
 	if spec.Protocol != packet.V5 {
 		return nil, nil
 	}
@@ -37,30 +37,30 @@ func newPromise(spec *scenarios.Case, p packet.Properties, known bool) (*promise
 	if err != nil {
 		return nil, err
 	}
-	return &promise{owed: owed, checkRetain: checkRetain, retain: spec.Clients.Retain}, nil
+	return &expectation{owed: owed, checkRetain: checkRetain, retain: spec.Clients.Retain}, nil
 }
 
 // mayRetain reports whether messages keep their RETAIN flag, so that it does not
 // tell those that the broker has kept from earlier.
-func (p *promise) mayRetain() bool { return p != nil && p.checkRetain && p.retain }
+func (p *expectation) mayRetain() bool { return p != nil && p.checkRetain && p.retain }
 
 // breach is one way in which messages come otherwise than they must: the
 // property with this identifier, 0 being the RETAIN flag, is not there or has
 // changed.
-type breach struct {
+type violation struct {
 	property int
 	changed  bool
 }
 
 // breaches counts those of one receiver.
-type breaches map[breach]*breachCount
+type violations map[violation]*violationCount
 
-type breachCount struct {
+type violationCount struct {
 	n       int64
 	example string
 }
 
-func (b breach) String() string {
+func (b violation) String() string {
 	if b.property == 0 {
 		return "RETAIN was changed, though it was asked for as published [MQTT-3.3.1-13]"
 	}
@@ -73,41 +73,41 @@ func (b breach) String() string {
 
 // keep notes what of the promise to the receiver m does not keep. A nil promise
 // has nothing in it. The lock of the shard is held.
-func (in *inbox) keep(p *promise, m *packet.Publish) {
+func (in *inbox) checkProperties(p *expectation, m *packet.Publish) {
 	if p == nil {
 		return
 	}
 	missing, changed := p.owed.Compare(m.RawProperties)
 	if missing|changed != 0 {
-		in.breach(missing, false, p, m)
-		in.breach(changed, true, p, m)
+		in.violated(missing, false, p, m)
+		in.violated(changed, true, p, m)
 	}
 	if p.checkRetain && m.Retain != p.retain {
-		in.breach(1, true, p, m) // bit 0: no property has this identifier
+		in.violated(1, true, p, m) // bit 0: no property has this identifier
 	}
 }
 
-func (in *inbox) breach(which packet.PropertySet, changed bool, p *promise, m *packet.Publish) {
+func (in *inbox) violated(which packet.PropertySet, changed bool, p *expectation, m *packet.Publish) {
 	for ; which != 0; which &= which - 1 {
 		id := 0
 		for !which.Has(id) {
 			id++
 		}
-		b := breach{id, changed}
-		c := in.breaches[b]
+		b := violation{id, changed}
+		c := in.violations[b]
 		if c == nil {
-			if in.breaches == nil {
-				in.breaches = breaches{}
+			if in.violations == nil {
+				in.violations = violations{}
 			}
-			c = &breachCount{example: example(m, id, p)}
-			in.breaches[b] = c
+			c = &violationCount{example: example(m, id, p)}
+			in.violations[b] = c
 		}
 		c.n++
 	}
 }
 
 // example says how a message came and what it should have had.
-func example(m *packet.Publish, id int, p *promise) string {
+func example(m *packet.Publish, id int, p *expectation) string {
 	if id == 0 {
 		return fmt.Sprintf("a message to %.80q was published with RETAIN %t and came with %t", m.Topic, p.retain, m.Retain)
 	}
@@ -119,10 +119,10 @@ func example(m *packet.Publish, id int, p *promise) string {
 func (in *inbox) report(errs *errorSet) {
 	in.shard.mu.Lock()
 	defer in.shard.mu.Unlock()
-	for b, c := range in.breaches {
+	for b, c := range in.violations {
 		errs.add(result.Error{Kind: result.ErrorProperty, Reason: b.String(), Count: c.n, Example: c.example})
 	}
-	in.breaches = nil
+	in.violations = nil
 }
 
 // propertyWarning tells of a broker that does not pass on what it must.

@@ -17,32 +17,32 @@ import (
 // (the subscribers' readers), room in the out buffer, and the pacer. Each calls
 // pump; whoever is first works, the others leave it a note, nobody waits.
 type publisher struct {
-	number   int // among the session's publishers
-	flows    []*flow
-	payload  []byte
-	stamped  bool
-	clock    func() int64
-	asked    uint64 // window that was asked for, which the one in force does not exceed
-	window   uint64
-	qos      byte
-	shard    *shard
-	client   *mqtt.Client
-	fillFn   func(p []byte)
-	heard    bool    // somebody must get its messages
-	apart    bool    // its receivers are away while it publishes: acknowledgements are its window
-	returns  bool    // its connection is made again when it is lost
-	chunk    uint64  // messages per look at the clock
-	pacing   *pacing // nil in a closed loop
-	pacer    *pacer  // of an open loop
-	measured uint64  // first message that counts in an open loop, 0 in a closed one
+	number        int // among the session's publishers
+	flows         []*flow
+	payload       []byte
+	stamped       bool
+	clock         func() int64
+	asked         uint64 // window that was asked for, which the one in force does not exceed
+	window        uint64
+	qos           byte
+	shard         *shard
+	client        *mqtt.Client
+	fillFn        func(p []byte)
+	hasReceivers  bool    // somebody must get its messages
+	receiversAway bool    // its receivers are away while it publishes: acknowledgements are its window
+	returns       bool    // its connection is made again when it is lost
+	chunk         uint64  // messages per look at the clock
+	pacing        *pacing // nil in a closed loop
+	pacer         *pacer  // of an open loop
+	measured      uint64  // first message that counts in an open loop, 0 in a closed one
 	// properties are those of its messages, promise what their receivers must find.
 	properties packet.Properties
-	promise    *promise
+	expected   *expectation
 
 	// By the goroutine that pumps. Messages are numbered over all flows.
 	state    atomic.Int32 // pumpIdle, pumpBusy, pumpAgain
 	running  *countdown   // of the iteration's publishers, nil between iterations
-	turn     *flow        // whose messages fill stamps
+	current  *flow        // whose messages fill stamps
 	wall     int64        // time of day of what is sent, ns since 1970
 	first    uint64       // the iteration's first message
 	seq      uint64       // next to send
@@ -110,7 +110,7 @@ func (c *countdown) end() {
 
 // fill stamps one copy of the template in the out buffer.
 func (p *publisher) fill(b []byte) {
-	f := p.turn
+	f := p.current
 	if v := f.varied; v != nil && !v.sized {
 		v.filler.Fill(b, f.seq, p.wall)
 	}
@@ -157,7 +157,7 @@ func (p *publisher) step() {
 		return
 	}
 	for n := p.allowed(); n > 0 && p.send(n); n = p.allowed() {
-		if p.heard && p.pacing == nil && !p.apart {
+		if p.hasReceivers && p.pacing == nil && !p.receiversAway {
 			break // what sets the window free pumps again
 		}
 	}
@@ -205,7 +205,7 @@ const warmStamp = -1
 // outstanding is how many messages of a closed loop the slowest receiver has
 // not got, or, without receivers, how many are not acknowledged.
 func (p *publisher) outstanding() (n uint64) {
-	if !p.heard || p.apart {
+	if !p.hasReceivers || p.receiversAway {
 		if p.qos == 0 {
 			return 0 // the out buffer is the only bound
 		}
@@ -233,7 +233,7 @@ func (p *publisher) send(n int) bool {
 	from := p.seq
 	sent, err := p.publish(n, now)
 	p.sent.Store(p.seq)
-	if sent > 0 && !p.heard && p.qos == 0 {
+	if sent > 0 && !p.hasReceivers && p.qos == 0 {
 		p.lastAt.Store(now) // nothing else will come of it
 	}
 	if p.pacing != nil {
@@ -262,18 +262,18 @@ func (p *publisher) publish(n int, now int64) (sent int, err error) {
 	for i := range uint64(min(n, len(p.sentAt))) {
 		p.sentAt[(p.seq+i)&mask] = now
 	}
-	if p.turn.varied != nil {
+	if p.current.varied != nil {
 		p.wall = time.Now().UnixNano()
 	}
-	if len(p.flows) == 1 && !p.turn.sized() {
-		return p.client.PublishAliased(p.turn.message, n, stamp, p.fillFn)
+	if len(p.flows) == 1 && !p.current.sized() {
+		return p.client.PublishAliased(p.current.message, n, stamp, p.fillFn)
 	}
 	for sent < n {
 		f := p.flows[p.seq%uint64(len(p.flows))]
 		if f.sized() {
 			f.message.Resize(f.varied.filler.Size(f.seq))
 		}
-		p.turn = f
+		p.current = f
 		one, err := p.client.PublishAliased(f.message, 1, stamp, p.fillFn)
 		if one == 0 || err != nil {
 			return sent, err
@@ -369,7 +369,7 @@ func (p *publisher) ahead() uint64 {
 // receiver has got, or, without receivers, that were acknowledged or written.
 func (p *publisher) completed() (n int64) {
 	switch {
-	case p.heard:
+	case p.hasReceivers:
 		for _, f := range p.flows {
 			n += f.completed()
 		}
@@ -406,7 +406,7 @@ func SendTimes(c *scenarios.Case) int {
 }
 
 // unheard reports whether all who must get the publisher's messages are gone.
-func (p *publisher) unheard() bool {
+func (p *publisher) lostReceivers() bool {
 	for _, f := range p.flows {
 		if slices.ContainsFunc(f.receipts, func(r *receipt) bool { return !r.dead() }) {
 			return false

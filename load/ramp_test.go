@@ -69,7 +69,7 @@ func TestInsist(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			n, told := 0, 0
-			err := insist(t.Context(), func() error { n++; return c.answers[n-1] }, func(error) { told++ })
+			err := retry(t.Context(), func() error { n++; return c.answers[n-1] }, func(error) { told++ })
 			if !errors.Is(err, c.want) || n != len(c.answers) || told != n-1 {
 				t.Errorf("%s: %v after %d attempts, %d told", c.name, err, n, told)
 			}
@@ -79,7 +79,7 @@ func TestInsist(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		began := time.Now()
-		err := insist(ctx, func() error { return busy }, func(error) {})
+		err := retry(ctx, func() error { return busy }, func(error) {})
 		if !errors.Is(err, busy) || time.Since(began) != 10*time.Second {
 			t.Errorf("always busy: %v after %v", err, time.Since(began))
 		}

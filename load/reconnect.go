@@ -23,8 +23,8 @@ type outages struct {
 	reconnects  int64 // those that came back
 	first, last int64 // when one was lost first, and when one came back last, on the clock
 	resent      int64
-	unkept      int64 // subscribers that came back to a broker without their session
-	took        leg   // from the loss to the CONNACK
+	unkept      int64   // subscribers that came back to a broker without their session
+	took        latency // from the loss to the CONNACK
 }
 
 // warning tells of the connections that came back; its code is "" where none did.
@@ -176,7 +176,7 @@ func (m *member) lost(err error) {
 // Reconnected lets the member go on where it was.
 func (m *member) Reconnected(r mqtt.Reconnect) {
 	cn := m.links.connector
-	cn.learn(r.Client, m.dialer)
+	cn.record(r.Client, m.dialer)
 	persistent := cn.spec.Clients.Persistent(cn.spec.Protocol)
 	m.links.outages.restore(m.clock(), r.Down, m.sub != nil && !r.Resumed.Present && persistent)
 	m.down = false
@@ -186,7 +186,7 @@ func (m *member) Reconnected(r mqtt.Reconnect) {
 		m.links.again.Go(func() { m.subscribeAgain(r) })
 		return
 	}
-	m.goOn(r)
+	m.resumeSending(r)
 }
 
 // subscribeAgain is for a broker that has not kept the session. Who is refused
@@ -202,7 +202,7 @@ func (m *member) subscribeAgain(r mqtt.Reconnect) {
 	switch {
 	case err == nil:
 		m.unsubscribed.Store(false)
-		m.goOn(r)
+		m.resumeSending(r)
 	case errors.As(err, &refused), errors.As(err, &limit):
 		m.errs.add(ErrorOf(err))
 		m.stopReceiving()
@@ -213,7 +213,7 @@ func (m *member) subscribeAgain(r mqtt.Reconnect) {
 
 // goOn sends what has become due. What the broker does not promise to deliver
 // after an outage must not hold a window: it may be lost.
-func (m *member) goOn(r mqtt.Reconnect) {
+func (m *member) resumeSending(r mqtt.Reconnect) {
 	if m.links.closedLoop && (m.links.connector.spec.QoS == 0 || !r.Resumed.Present) {
 		m.releaseWindow()
 	}
@@ -257,7 +257,7 @@ func (r *receipt) releaseWindow() {
 }
 
 // stands reports whether the member has a connection, or may yet get one again.
-func (m *member) stands() bool {
+func (m *member) alive() bool {
 	if m.link != nil {
 		return m.link.Err() == nil
 	}

@@ -48,7 +48,7 @@ func (rc *record) add(it result.Iteration, d result.Delivery) {
 }
 
 // tell gives the observer a point of the timeline with its latencies.
-func (rc *record) tell(t result.Tick, l *legs) {
+func (rc *record) tell(t result.Tick, l *latencies) {
 	if tick := rc.cfg.Observer.Tick; tick != nil {
 		tick(rc.spec, t, Latencies{EndToEnd: l.e2e.hist, Service: l.service.hist, SendLag: l.lag.hist, Ack: l.ack.hist, Pubrec: l.pubrec.hist})
 	}

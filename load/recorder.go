@@ -23,14 +23,14 @@ type shard struct {
 
 // leg is one kind of latency: a histogram, and how many of its values were
 // outside of its range and stand at the edge.
-type leg struct {
+type latency struct {
 	hist    *hdrhistogram.Histogram
 	clamped int64
 }
 
 // record counts v, in nanoseconds, n times. What takes less than the clock can
 // tell counts as 1 ns.
-func (l *leg) record(v, n int64) {
+func (l *latency) record(v, n int64) {
 	if l.hist == nil {
 		l.hist = result.NewHDR()
 	}
@@ -41,7 +41,7 @@ func (l *leg) record(v, n int64) {
 
 // take moves what src holds into l. The geometry is one everywhere, so nothing
 // can be dropped.
-func (l *leg) take(src *leg) {
+func (l *latency) moveFrom(src *latency) {
 	if src.hist == nil || src.hist.TotalCount() == 0 {
 		return
 	}
@@ -54,7 +54,7 @@ func (l *leg) take(src *leg) {
 	src.clamped = 0
 }
 
-func (l *leg) result() *result.Histogram {
+func (l *latency) result() *result.Histogram {
 	h := result.NewHistogram(l.hist)
 	if h != nil {
 		h.Clamped = l.clamped
@@ -66,7 +66,7 @@ func (l *leg) result() *result.Histogram {
 // and came in one read have the same latency, so that runs of equal values are
 // recorded as one.
 type runLength struct {
-	leg
+	latency
 	value int64
 	n     int64
 	sum   latencySum // of the runs that have ended, less what was taken
@@ -77,7 +77,7 @@ type runLength struct {
 type latencySum struct{ n, ns int64 }
 
 // takeSum returns what was added since it was last called. It ends no run.
-func (r *runLength) takeSum() latencySum {
+func (r *runLength) drainSum() latencySum {
 	t := latencySum{r.sum.n + r.n, r.sum.ns + r.n*r.value}
 	r.sum = latencySum{-r.n, -r.n * r.value}
 	return t
@@ -111,34 +111,34 @@ func (s *shard) flush() {
 }
 
 // legs are the latencies of messages.
-type legs struct{ e2e, service, lag, ack, pubrec leg }
+type latencies struct{ e2e, service, lag, ack, pubrec latency }
 
 // drain moves what the shards hold into l.
-func (l *legs) drain(shards []*shard) {
+func (l *latencies) drain(shards []*shard) {
 	for _, s := range shards {
 		s.mu.Lock()
 		s.flush()
-		l.e2e.take(&s.e2e.leg)
-		l.ack.take(&s.ack.leg)
-		l.pubrec.take(&s.pubrec.leg)
-		l.service.take(&s.service.leg)
-		l.lag.take(&s.lag.leg)
+		l.e2e.moveFrom(&s.e2e.latency)
+		l.ack.moveFrom(&s.ack.latency)
+		l.pubrec.moveFrom(&s.pubrec.latency)
+		l.service.moveFrom(&s.service.latency)
+		l.lag.moveFrom(&s.lag.latency)
 		s.mu.Unlock()
 	}
 }
 
 // take moves what src holds of messages into l.
-func (l *legs) take(src *legs) {
-	l.e2e.take(&src.e2e)
-	l.ack.take(&src.ack)
-	l.pubrec.take(&src.pubrec)
-	l.service.take(&src.service)
-	l.lag.take(&src.lag)
+func (l *latencies) moveFrom(src *latencies) {
+	l.e2e.moveFrom(&src.e2e)
+	l.ack.moveFrom(&src.ack)
+	l.pubrec.moveFrom(&src.pubrec)
+	l.service.moveFrom(&src.service)
+	l.lag.moveFrom(&src.lag)
 }
 
 // any reports whether any latency of a message is recorded.
-func (l *legs) any() bool {
-	for _, one := range []*leg{&l.e2e, &l.service, &l.lag, &l.ack, &l.pubrec} {
+func (l *latencies) any() bool {
+	for _, one := range []*latency{&l.e2e, &l.service, &l.lag, &l.ack, &l.pubrec} {
 		if one.hist != nil && one.hist.TotalCount() > 0 {
 			return true
 		}
@@ -146,7 +146,7 @@ func (l *legs) any() bool {
 	return false
 }
 
-func (l *legs) latency() result.Latency {
+func (l *latencies) latency() result.Latency {
 	return result.Latency{
 		EndToEnd: l.e2e.result(), Service: l.service.result(), SendLag: l.lag.result(), Ack: l.ack.result(), Pubrec: l.pubrec.result(),
 	}

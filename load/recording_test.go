@@ -51,7 +51,7 @@ func TestRecording(t *testing.T) {
 // TestNobodyWatches: what nobody asked to be told costs nothing.
 func TestNobodyWatches(t *testing.T) {
 	c := newCaseRun(New(Config{RunID: "r"}), 0, askingCase())
-	ctx, none := context.Background(), legs{}
+	ctx, none := context.Background(), latencies{}
 	if n := testing.AllocsPerRun(100, func() {
 		_ = c.enter(ctx, Publishing, 2)
 		c.rec.tell(result.Tick{}, &none)

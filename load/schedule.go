@@ -146,13 +146,13 @@ func (s *schedule) due(t int64) uint64 {
 	}
 	if s.arrivals != nil {
 		block := sort.SearchFloat64s(s.arrivals, s.expected(t))
-		return s.settle(uint64(max(block-1, 0))*arrivalBlock, t)
+		return s.exact(uint64(max(block-1, 0))*arrivalBlock, t)
 	}
-	return s.settle(uint64(s.expected(t)), t)
+	return s.exact(uint64(s.expected(t)), t)
 }
 
 // settle moves a guess of due to where it is exact.
-func (s *schedule) settle(n uint64, t int64) uint64 {
+func (s *schedule) exact(n uint64, t int64) uint64 {
 	n = min(n, s.total)
 	for n > 0 && s.at(n-1) > t {
 		n--

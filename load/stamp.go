@@ -47,7 +47,7 @@ func streamOf(v uint64) uint32 { return uint32(v>>seqBits) & (maxStreams - 1) }
 
 // take reads the stamp v. ok is false when the message is not of s's run and
 // stream. The sequence number is the one nearest to next that fits.
-func (s stamp) take(v, next uint64) (seq uint64, ok bool) {
+func (s stamp) parse(v, next uint64) (seq uint64, ok bool) {
 	if v&^(1<<seqBits-1) != uint64(s) {
 		return 0, false
 	}

@@ -15,13 +15,13 @@ const tickPeriod = 900 * time.Millisecond
 type timeline struct {
 	start int64 // of the case, on the clock
 	ticks []result.Tick
-	legs  legs                     // of the ticks
-	tell  func(result.Tick, *legs) // called for every tick
-	next  struct {                 // the point that is open: about a second, of one iteration or of several
+	legs  latencies                     // of the ticks
+	tell  func(result.Tick, *latencies) // called for every tick
+	next  struct {                      // the point that is open: about a second, of one iteration or of several
 		begun          bool
 		start          int64
 		sent, received int64
-		legs           legs
+		legs           latencies
 	}
 }
 
@@ -61,7 +61,7 @@ func (tl *timeline) tick(now int64) {
 	}
 	tl.ticks = append(tl.ticks, t)
 	tl.tell(t, &n.legs)
-	tl.legs.take(&n.legs)
+	tl.legs.moveFrom(&n.legs)
 	n.start, n.sent, n.received = now, 0, 0
 }
 
@@ -75,7 +75,7 @@ func (tl *timeline) end(now int64) {
 		tl.tell(result.Tick{TNS: n.start - tl.start}, &n.legs)
 	}
 	n.begun = false
-	tl.legs.take(&n.legs)
+	tl.legs.moveFrom(&n.legs)
 }
 
 // totals are sums over all clients.

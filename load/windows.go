@@ -57,7 +57,7 @@ func (w *windows) cutAll(ctx context.Context, duration time.Duration) {
 		if from < warm {
 			it.stage = result.StageWarmup
 		}
-		over := !it.until(ctx, timer, it.start+int64(end)) || it.launch.deserted()
+		over := !it.until(ctx, timer, it.start+int64(end)) || it.launch.allLost()
 		w.cut(over || end == duration)
 		if over {
 			break
@@ -129,7 +129,7 @@ func (w *windows) finish(ctx context.Context, d result.Delivery) error {
 		return nil
 	}
 	switch {
-	case it.launch.deserted():
+	case it.launch.allLost():
 		return ErrAllLost
 	case d.Sent > 0 && d.Expected > 0 && d.Received == 0:
 		return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, d.Sent, it.spec.Load.Drain)

@@ -23,7 +23,7 @@ func (closedLoop) iterate(ctx context.Context, it *iteration) error {
 	r := it.measure(it.account, func() (stalled bool) {
 		it.share()
 		for _, p := range it.publishers {
-			if p.heard {
+			if p.hasReceivers {
 				p.pump()
 			} else {
 				go p.pump() // nothing but the end of the iteration may stop it

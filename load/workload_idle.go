@@ -19,7 +19,7 @@ func (idling) totals(*iteration) totals { return totals{} }
 
 func (idling) iterate(ctx context.Context, it *iteration) error {
 	it.stage, it.index = result.StageActual, 1
-	r := it.entry(it.launch.began, max(it.launch.stood, it.launch.began+1))
+	r := it.entry(it.launch.began, max(it.launch.connectedAt, it.launch.began+1))
 	r.Requests = it.launch.connected.Load()
 	it.rec.add(r, result.Delivery{})
 	it.before, it.start = it.launch.usage(), it.clock()
@@ -27,12 +27,12 @@ func (idling) iterate(ctx context.Context, it *iteration) error {
 	defer timer.Stop()
 	duration := int64(it.spec.Load.Duration)
 	for end := it.start + int64(windowLength); end <= it.start+duration; end += int64(windowLength) {
-		if !it.until(ctx, timer, end) || it.launch.deserted() {
+		if !it.until(ctx, timer, end) || it.launch.allLost() {
 			break
 		}
 	}
 	it.rec.used.add(it.before, it.launch.usage())
-	if ctx.Err() == nil && it.launch.deserted() {
+	if ctx.Err() == nil && it.launch.allLost() {
 		return ErrAllLost
 	}
 	return nil

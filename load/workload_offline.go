@@ -18,7 +18,7 @@ func (offline) byClock() bool { return false }
 
 func (offline) open(_ context.Context, l *launch) error {
 	for _, p := range l.publishers {
-		p.apart = true
+		p.receiversAway = true
 	}
 	l.atEnd = l.endSessions
 	return nil
@@ -107,7 +107,7 @@ func (p *publisher) since(at int64) {
 func (l *launch) eachSubscriber(do func(i int, m *member)) {
 	var subscribers []int
 	for i, m := range l.members {
-		if m.sub != nil && !m.deaf.Load() {
+		if m.sub != nil && !m.receiveEnded.Load() {
 			subscribers = append(subscribers, i)
 		}
 	}
@@ -144,7 +144,7 @@ func (l *launch) comeBack(ctx context.Context) error {
 // receives reports whether any subscriber is left.
 func (l *launch) receives() bool {
 	for _, m := range l.members {
-		if m.sub != nil && !m.deaf.Load() {
+		if m.sub != nil && !m.receiveEnded.Load() {
 			return true
 		}
 	}
@@ -160,7 +160,7 @@ func (l *launch) rejoin(ctx context.Context, i int, m *member) error {
 	if err != nil {
 		return err
 	}
-	l.connector.learn(client, m.dialer)
+	l.connector.record(client, m.dialer)
 	// The CONNACK of MQTT 3.1 does not tell.
 	if l.spec.Protocol == packet.V31 || client.Connack().SessionPresent {
 		return nil

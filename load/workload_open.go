@@ -26,7 +26,7 @@ func (openLoop) iterate(ctx context.Context, it *iteration) error {
 	it.begin()
 	o.start = it.start
 	for _, p := range it.publishers {
-		p.begin(it.running, it.start, int64(o.part(p, o.schedule.total)), 0)
+		p.begin(it.running, it.start, int64(o.shareOf(p, o.schedule.total)), 0)
 	}
 	it.rec.rate.offer(o.schedule, o.warm, it.warmTime())
 	w := newWindows(it)
