@@ -83,7 +83,7 @@ func findingLines(findings []result.Finding, level result.Level) (lines []string
 	return lines
 }
 
-// findingHints are the hints, each once.
+// findingHints are the hints, without repetition.
 func findingHints(findings []result.Finding) []string {
 	var items []perCase
 	for _, f := range findings {

@@ -10,8 +10,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// writeCalibration writes what calibrate found: how far the tool goes here, and
-// the known answers. grid writes a table, list the lines of a section.
+// writeCalibration writes what calibrate found: the ceilings of the tool on this machine,
+// and the known answers. grid writes a table, list the lines of a section.
 func writeCalibration(r *result.Report, grid func(*table) error, list func(name string, lines []string)) error {
 	list("This tool's ceiling here, messages per second (best round)", nil)
 	if err := grid(ceilingTable(r.Cases)); err != nil {
@@ -29,7 +29,7 @@ func consoleCalibration(b *bytes.Buffer, r *result.Report) error {
 		func(name string, lines []string) { writeHeading(b, name, lines) })
 }
 
-// writeHeading writes a section whose lines may be a table that follows.
+// writeHeading writes a section, or only its heading if a table follows.
 func writeHeading(b *bytes.Buffer, name string, lines []string) {
 	fmt.Fprintf(b, "\n// * %s *\n", name)
 	writeLines(b, lines)
@@ -48,7 +48,7 @@ func markdownCalibration(b *bytes.Buffer, r *result.Report) error {
 		})
 }
 
-// calibrationLine says how the numbers came about.
+// calibrationLine says how the numbers were measured.
 func calibrationLine(r *result.Report) string {
 	c := r.Calibration
 	line := fmt.Sprintf("Calibration: %d interleaved rounds", c.Rounds)

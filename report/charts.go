@@ -10,15 +10,15 @@ import (
 
 // charts is the data of the page's charts, as its script reads it.
 type charts struct {
-	Reports []string    `json:"reports"` // labels, empty where there is one report
+	Reports []string    `json:"reports"` // labels, empty if there is only one report
 	Grid    []float64   `json:"grid"`    // x = 1/(1-p), from 1
 	Cases   []chartCase `json:"cases"`
 }
 
 type chartCase struct {
 	ID    string      `json:"id"`
-	Short string      `json:"short"` // without the params that all cases share
-	Runs  []*chartRun `json:"runs"`  // one per report, nil where it has no such case
+	Short string      `json:"short"` // without the parameters that all cases share
+	Runs  []*chartRun `json:"runs"`  // one per report, nil if it does not have the case
 }
 
 type chartRun struct {
@@ -29,8 +29,8 @@ type chartRun struct {
 	Iterations []chartIteration `json:"iterations"`
 }
 
-// chartLeg holds latencies in nanoseconds at the x of the grid, up to the x
-// beyond which all is the maximum.
+// chartLeg holds latencies in nanoseconds at the x of the grid, up to the x from which on
+// they are the maximum.
 type chartLeg struct {
 	Name string  `json:"name"`
 	NS   []int64 `json:"ns"`
@@ -45,14 +45,14 @@ type chartIteration struct {
 const (
 	// ticksPerDecade of 1/(1-p): enough for a smooth line on a wide screen.
 	ticksPerDecade = 16
-	// legMinCount is the fewest values that make a curve.
+	// legMinCount is the fewest values of a curve.
 	legMinCount = 10
 )
 
 // gridX is the k-th x of the grid.
 func gridX(k int) float64 { return math.Pow(10, float64(k)/ticksPerDecade) }
 
-// chartsOf joins the cases of all reports by their params.
+// chartsOf matches the cases of all reports by their parameters.
 func chartsOf(reports []*result.Report, labels []string) (*charts, error) {
 	ch := &charts{Reports: labels, Cases: []chartCase{}}
 	index, all := map[string]int{}, []result.Case{}
@@ -76,7 +76,7 @@ func chartsOf(reports []*result.Report, labels []string) (*charts, error) {
 	return ch, nil
 }
 
-// caseKey is what cases are joined by.
+// caseKey is equal for matching cases.
 func caseKey(c result.Case) string {
 	if len(c.Params) == 0 {
 		return c.ID
@@ -84,7 +84,7 @@ func caseKey(c result.Case) string {
 	return result.CaseID(c.Params)
 }
 
-// runLabels tell the reports apart: the first is the base.
+// runLabels name the reports: the first is the base.
 func runLabels(reports []*result.Report) []string {
 	labels := make([]string, len(reports))
 	for i, r := range reports {
@@ -99,7 +99,7 @@ func runLabels(reports []*result.Report) []string {
 	return labels
 }
 
-// shorten names the cases by the params in which they differ.
+// shorten names the cases by the parameters in which they differ.
 func (ch *charts) shorten(all []result.Case) {
 	t := table{Rows: len(all)}
 	t.addParams(all)
@@ -115,7 +115,7 @@ func (ch *charts) shorten(all []result.Case) {
 	}
 }
 
-// grids is as much of the grid as the longest curve needs.
+// grids is the part of the grid that the longest curve needs.
 func grids(cases []chartCase) []float64 {
 	longest := 0
 	for _, c := range cases {
@@ -158,8 +158,8 @@ func chartRunOf(c result.Case) (*chartRun, error) {
 	return run, nil
 }
 
-// curve reads h at the x of the grid. Of n values all beyond p = 1 - 1/n are the
-// maximum, so the curve ends with the first x of n or more.
+// curve reads h at the x of the grid. Percentiles of n values are the maximum beyond
+// p = 1 - 1/n, so the curve ends with the first x that is n or more.
 func curve(h *result.Histogram) ([]int64, error) {
 	full, err := h.Decode()
 	if err != nil {

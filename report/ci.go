@@ -9,13 +9,13 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// maxSummary is what GitHub takes as the summary of one step, 1 MiB; a longer
-// one is refused whole.
+// maxSummary is the longest summary of a step that GitHub accepts, 1 MiB. It refuses a
+// longer one altogether.
 const maxSummary = 1 << 20
 
-// StepSummary is r as markdown for the file that GITHUB_STEP_SUMMARY names: a
-// heading with the verdict, and Markdown below it. What GitHub would refuse as
-// too long is cut to the heading and the findings.
+// StepSummary is r as markdown for the file that GITHUB_STEP_SUMMARY names: a heading
+// with the verdict, and the report below it. If GitHub would refuse it as too long, it is
+// cut to the heading and the findings.
 func StepSummary(r *result.Report) string {
 	head := summaryHead(r)
 	var b bytes.Buffer
@@ -57,7 +57,7 @@ func about(f finding) string {
 
 // ErrorLines are GitHub workflow commands, one for every reason to fail the
 // build: a run that is not complete, a broken delivery contract, a failed gate.
-// nil where there is none. GitHub shows the first ten of a step as annotations.
+// nil if there is none. GitHub shows the first ten of a step as annotations.
 func ErrorLines(r *result.Report) (lines []string) {
 	for _, f := range findings(r) {
 		lines = append(lines, "::error title="+commandProperty("mqttload: "+f.kind)+"::"+commandData(about(f)))
@@ -81,8 +81,8 @@ func ComparisonSummary(c *result.Comparison) string {
 	return head + fmt.Sprintf("\nThe table of %s is too long for a step summary: read the comparison itself.\n", text.Count(len(c.Cells), "cell"))
 }
 
-// ComparisonErrorLines are workflow commands as ErrorLines are: for every
-// regression, every cell without a counterpart, and for no cell at all.
+// ComparisonErrorLines are workflow commands like ErrorLines: one for every regression and
+// every cell without a counterpart, and one if no cell was compared.
 func ComparisonErrorLines(c *result.Comparison) (lines []string) {
 	add := func(kind, text string) {
 		lines = append(lines, "::error title="+commandProperty("mqttload: "+kind)+"::"+commandData(text))

@@ -10,7 +10,7 @@ import (
 
 func TestErrorLines(t *testing.T) {
 	want := []string{
-		"::error title=mqttload%3A run::the run ended before all was measured",
+		"::error title=mqttload%3A run::the run ended before everything was measured",
 		"::error title=mqttload%3A delivery::qos=1/payload=10: 3 of 199,990 messages were lost at QoS 1 (<0.01 %25)",
 		"::error title=mqttload%3A gate::qos=1/payload=10: gate lost == 0 failed: the value is 3",
 		"::error title=mqttload%3A gate::qos=2/payload=10: gate p99 < 5ms failed: the value does not exist",

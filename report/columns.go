@@ -7,7 +7,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// values takes one number from each case, nil where it does not exist.
+// values reads one number of each case, nil if it does not exist.
 func values(cases []result.Case, of func(*result.Case) *float64) []*float64 {
 	vs := make([]*float64, len(cases))
 	for i := range cases {
@@ -16,7 +16,7 @@ func values(cases []result.Case, of func(*result.Case) *float64) []*float64 {
 	return vs
 }
 
-// smallest is the least absolute value, false where there is none.
+// smallest is the least absolute value, false if there is none.
 func smallest(vs []*float64) (float64, bool) {
 	least, found := math.Inf(1), false
 	for _, v := range vs {
@@ -27,8 +27,8 @@ func smallest(vs []*float64) (float64, bool) {
 	return least, found
 }
 
-// precision is how many decimals a column gets by its smallest value, which
-// BenchmarkDotNet takes in the unit shown; 1 where the column is empty.
+// precision is the number of decimals of a column, which follows from its smallest value
+// in the unit shown, as in BenchmarkDotNet; 1 for an empty column.
 func precision(vs []*float64, scale float64) int {
 	least, found := smallest(vs)
 	if !found {
@@ -75,14 +75,14 @@ func (t *table) addSummary(cases []result.Case) {
 	add("Mean", "Mean over iterations of elapsed time / requests", as, func(s *result.Summary) *float64 { return s.MeanNS })
 	add("Error", "Half of the 99.9% confidence interval of Mean", near, func(s *result.Summary) *float64 { return s.ErrorNS })
 	add("StdDev", "Standard deviation over iterations", near, func(s *result.Summary) *float64 { return s.StdDevNS })
-	add("Median", "Value separating the higher half of the iterations", as, func(s *result.Summary) *float64 { return s.MedianNS })
+	add("Median", "Value that half of the iterations did not exceed", as, func(s *result.Summary) *float64 { return s.MedianNS })
 	rps := values(cases, func(c *result.Case) *float64 { return c.Summary.ReqPerSec })
 	t.Columns = append(t.Columns, column{
 		Name: "Req/sec", Number: true, Cells: format(rps, 1, 2, ""), Legend: "Requests per second (1 s / Mean)",
 	})
 }
 
-// addThroughput shows messages beside requests where these are not the same.
+// addThroughput shows messages in addition to requests if they are not the same.
 func (t *table) addThroughput(cases []result.Case) {
 	differ := false
 	for _, c := range cases {
@@ -120,8 +120,8 @@ func (t *table) addLatency(cases []result.Case) {
 	}
 	unit := unitOf(p50)
 	what, many, one := "End-to-end latency", "messages", "message"
-	if turns(cases) {
-		what, many, one = "Time to connect, subscribe and disconnect", "turns", "turn"
+	if cycles(cases) {
+		what, many, one = "Time to connect, subscribe and disconnect", "cycles", "cycle"
 	}
 	for _, l := range []struct {
 		name, legend string
@@ -136,13 +136,13 @@ func (t *table) addLatency(cases []result.Case) {
 	}
 }
 
-// turns reports whether every case is of clients that come and go.
-func turns(cases []result.Case) bool {
+// cycles reports whether the requests of every case are cycles.
+func cycles(cases []result.Case) bool {
 	return len(cases) > 0 && !slices.ContainsFunc(cases, func(c result.Case) bool { return c.Kind != result.KindCycles })
 }
 
-// counter is a column of the delivery account. One that is not always shown
-// appears where it is not zero in some row.
+// counter is a column of the delivery account. One that is not always
+// shown appears if it is not zero in some row.
 type counter struct {
 	name, legend string
 	always       bool
@@ -150,24 +150,24 @@ type counter struct {
 }
 
 var counters = []counter{
-	{"Lost", "Deliveries that never came", true, func(d result.Delivery) (int64, bool) { return d.Lost, d.Lost != 0 || d.Expected > 0 }},
-	{"Dup", "Deliveries that came again", true, func(d result.Delivery) (int64, bool) {
+	{"Lost", "Deliveries that never arrived", true, func(d result.Delivery) (int64, bool) { return d.Lost, d.Lost != 0 || d.Expected > 0 }},
+	{"Dup", "Deliveries that arrived more than once", true, func(d result.Delivery) (int64, bool) {
 		return d.Duplicated, d.Duplicated != 0 || d.Expected > 0 && !d.CountsOnly
 	}},
-	{"Reordered", "Deliveries that came before an earlier message's", false, func(d result.Delivery) (int64, bool) { return d.Reordered, true }},
-	{"Corrupted", "Deliveries whose payload was not the one sent", false, func(d result.Delivery) (int64, bool) { return d.Corrupted, true }},
-	{"Foreign", "Messages received that this run did not send", false, func(d result.Delivery) (int64, bool) { return d.Foreign, true }},
-	{"Late", "Deliveries that came after they had been counted lost", false, func(d result.Delivery) (int64, bool) { return d.Late, true }},
-	{"Nacked", "Publishes that the broker refused", false, func(d result.Delivery) (int64, bool) { return d.Nacked, true }},
-	{"Unsent", "Publishes scheduled and not sent", false, func(d result.Delivery) (int64, bool) { return d.Unsent, true }},
+	{"Reordered", "Deliveries that arrived before an earlier message", false, func(d result.Delivery) (int64, bool) { return d.Reordered, true }},
+	{"Corrupted", "Deliveries whose payload differs from the one sent", false, func(d result.Delivery) (int64, bool) { return d.Corrupted, true }},
+	{"Unexpected", "Messages received that this run did not send", false, func(d result.Delivery) (int64, bool) { return d.Foreign, true }},
+	{"Late", "Deliveries that arrived after being counted as lost", false, func(d result.Delivery) (int64, bool) { return d.Late, true }},
+	{"Rejected", "Messages that the broker rejected", false, func(d result.Delivery) (int64, bool) { return d.Nacked, true }},
+	{"Unsent", "Messages scheduled and not sent", false, func(d result.Delivery) (int64, bool) { return d.Unsent, true }},
 }
 
 func (t *table) addDelivery(cases []result.Case) {
-	nothing := turns(cases) // is delivered
+	nothing := cycles(cases) // is delivered
 	for _, k := range counters {
 		cells, shown, legend := make([]string, len(cases)), k.always && !nothing, k.legend
 		if nothing && k.name == "Unsent" {
-			legend = "Turns scheduled and not begun"
+			legend = "Cycles scheduled and not started"
 		}
 		for i, c := range cases {
 			n, exists := k.of(c.Delivery)
@@ -183,18 +183,18 @@ func (t *table) addDelivery(cases []result.Case) {
 	}
 }
 
-// addCPU shows the generator's own CPU time per message, or turn: what one costs
-// here, and so how far the generator is from being the limit. An embedded broker
-// runs in the same process, whose CPU time cannot be told apart.
+// addCPU shows the generator's CPU time per message or cycle: what one costs here, and so
+// how far the generator is from being the limit. The time of an embedded broker is
+// included, since it runs in the same process.
 func (t *table) addCPU(cases []result.Case, embedded bool) {
-	who, per, name := "the load generator", "message", "CPU/msg"
+	process, per, name := "the load generator", "message", "CPU/msg"
 	if embedded {
-		who = "generator and embedded broker"
+		process = "generator and embedded broker"
 	}
-	if turns(cases) {
-		per, name = "turn", "CPU/turn"
+	if cycles(cases) {
+		per, name = "cycle", "CPU/cycle"
 	}
-	legend := "CPU time of " + who + ", user and system, per " + per
+	legend := "CPU time of " + process + ", user and system, per " + per
 	vs := values(cases, func(c *result.Case) *float64 {
 		messages, cpu := messagesOf(c), c.CPU.UserNS+c.CPU.SystemNS
 		if messages <= 0 || cpu <= 0 {

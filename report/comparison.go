@@ -18,8 +18,8 @@ import (
 func ComparisonFormats() []string { return []string{"console", "markdown", "json", "html"} }
 
 // WriteComparison writes c in one of ComparisonFormats, or an alias of it: a
-// table of base, head, ratio with interval, p and verdict, and below it whatever
-// keeps a verdict from being more. The error names an unknown format, or is that of w.
+// table of base, head, ratio with interval, p and verdict, and below it the reasons for
+// verdicts and the warnings. The error names an unknown format, or is that of w.
 func WriteComparison(w io.Writer, format string, c *result.Comparison) error {
 	name, err := FormatName(format)
 	if err != nil || !slices.Contains(ComparisonFormats(), name) {
@@ -36,7 +36,7 @@ func WriteComparison(w io.Writer, format string, c *result.Comparison) error {
 	return comparisonConsole(w, c)
 }
 
-// writeJSON is v indented, with characters that do not print escaped.
+// writeJSON writes v indented, with characters that do not print escaped.
 func writeJSON(w io.Writer, v any) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -92,7 +92,7 @@ func comparisonMarkdown(w io.Writer, c *result.Comparison) error {
 	return flush(w, &b)
 }
 
-// comparedLines say what was compared with what.
+// comparedLines name the compared files.
 func comparedLines(c *result.Comparison) (lines []string) {
 	side := func(name string, files []result.ComparedFile) {
 		for _, f := range files {
@@ -119,7 +119,7 @@ func runOf(f result.ComparedFile) string {
 	return joined(" of ", "run "+f.RunID, started)
 }
 
-// outcomeLines are the verdict over all cells and what it rests on.
+// outcomeLines are the verdict over all cells and the numbers behind it.
 func outcomeLines(c *result.Comparison) []string {
 	lines := []string{"verdict: " + headline(c)}
 	if len(c.Cells) == 0 {
@@ -149,7 +149,8 @@ func geoMeans(c *result.Comparison) string {
 	return strings.Join(parts, ", ")
 }
 
-// headline is the verdict in one line: what was not compared is never well.
+// headline is the verdict in one line. It names cells that were not compared: they are
+// never a pass.
 func headline(c *result.Comparison) string {
 	if len(c.Cells) == 0 {
 		return "nothing was compared: no cell has a counterpart"
@@ -221,7 +222,7 @@ func comparisonSections(c *result.Comparison) []section {
 	}
 }
 
-// shortIDs name the cells by the params in which they differ.
+// shortIDs name the cells by the parameters in which they differ.
 func shortIDs(c *result.Comparison) []string {
 	var t table
 	t.addParams(cellCases(c))
@@ -235,7 +236,7 @@ func shortIDs(c *result.Comparison) []string {
 	return ids
 }
 
-// gathered says once what holds for many cells, which the table marks anyway.
+// gathered says once what is true of many cells: the table marks them anyway.
 func gathered(items []perCase) (out []perCase) {
 	const many = 4
 	count := map[string]int{}
@@ -277,7 +278,7 @@ func regressionText(x *result.CellComparison) string {
 	return strings.Join(parts, "; ")
 }
 
-// ratioDecimals tell 0.1 % apart.
+// ratioDecimals show differences of 0.1 %.
 const ratioDecimals = 3
 
 func intervalText(x *result.CellComparison) string {
@@ -287,7 +288,7 @@ func intervalText(x *result.CellComparison) string {
 	return "[" + result.FormatFloat(*x.RatioLow, ratioDecimals) + ", " + result.FormatFloat(*x.RatioHigh, ratioDecimals) + "]"
 }
 
-// pValue has three digits; below what a p can be trusted to, it says only that.
+// pValue has three digits, and is only bounded where p is too small to be trusted.
 func pValue(p *float64) string {
 	const least = 1e-6
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// comparisonTable is one row per cell. Times are medians over iterations, or
-// means where a file has no others.
+// comparisonTable is one row per cell. Times are medians over iterations, or means if
+// a file has no medians.
 func comparisonTable(c *result.Comparison) *table {
 	t := &table{Rows: len(c.Cells)}
 	if t.Rows == 0 {
@@ -24,7 +24,7 @@ func comparisonTable(c *result.Comparison) *table {
 	t.number("Interval", fmt.Sprintf("%.4g%% confidence interval of Ratio", 100*(1-c.Alpha)), texts(c, intervalText))
 	t.addLatencyRatio(c, "P50 ratio", "p50")
 	t.addLatencyRatio(c, "P99 ratio", "p99")
-	t.number("p", "Chance of such a difference between equals, adjusted for the number of cells (Holm)",
+	t.number("p", "Chance of such a difference if both sides are equal, adjusted for the number of cells (Holm)",
 		texts(c, func(x *result.CellComparison) string { return pValue(x.PHolm) }))
 	t.Columns = append(t.Columns, column{Name: "Verdict", Cells: texts(c, verdictText),
 		Legend: fmt.Sprintf("Slower and faster: significant and beyond %.3g%%; same: shown to be within it", 100*c.Threshold)})
@@ -36,7 +36,7 @@ func (t *table) number(name, legend string, cells []string) {
 	t.Columns = append(t.Columns, column{Name: name, Number: true, Cells: cells, Legend: legend})
 }
 
-// cellCases are the cells as cases, which have params and nothing else.
+// cellCases are the cells as cases that have only parameters.
 func cellCases(c *result.Comparison) []result.Case {
 	cases := make([]result.Case, len(c.Cells))
 	for i, x := range c.Cells {
@@ -61,7 +61,7 @@ func texts(c *result.Comparison, of func(*result.CellComparison) string) []strin
 	return cells
 }
 
-// addAcross names the values that are compared inside of one file.
+// addAcross names the values that are compared within one file.
 func (t *table) addAcross(c *result.Comparison) {
 	if c.Across != "" {
 		t.Columns = append(t.Columns, column{Name: c.Across, Cells: texts(c, func(x *result.CellComparison) string {
@@ -70,8 +70,8 @@ func (t *table) addAcross(c *result.Comparison) {
 	}
 }
 
-// addSizes shows how many iterations each side has: in the common line where
-// that is the same in all rows.
+// addSizes shows how many iterations each side has, in the common line if it is the same
+// in all rows.
 func (t *table) addSizes(c *result.Comparison) {
 	size := func(s result.SideStats) string {
 		if s.N == 0 {
@@ -88,7 +88,7 @@ func (t *table) addSizes(c *result.Comparison) {
 }
 
 func (t *table) addSides(c *result.Comparison) {
-	// The ratio is that of medians of samples, and of means where there are none.
+	// The ratio is that of medians, or of means if a side has no samples.
 	what, of := "Median", func(s *result.SideStats) *float64 { return s.MedianNS }
 	if slices.ContainsFunc(c.Cells, func(x result.CellComparison) bool { return x.Test == result.MethodWelch }) {
 		what, of = "Mean", func(s *result.SideStats) *float64 { return s.MeanNS }
@@ -102,7 +102,7 @@ func (t *table) addSides(c *result.Comparison) {
 		timeColumn("Head", head, unit, decimals, "... after"))
 }
 
-// addLatencyRatio adds the ratio of a percentile of end-to-end latency. It has
+// addLatencyRatio adds the ratio of a percentile of end-to-end latency. There is
 // no test: a histogram is one sample of its percentile.
 func (t *table) addLatencyRatio(c *result.Comparison, name, quantile string) {
 	vs := ofCells(c, func(x *result.CellComparison) *float64 {
@@ -127,7 +127,7 @@ func verdictText(x *result.CellComparison) string {
 	return s
 }
 
-// addDeliveryChange appears where the delivery account changed somewhere.
+// addDeliveryChange adds a column if the delivery account of some cell changed.
 func (t *table) addDeliveryChange(c *result.Comparison) {
 	shown := false
 	cells := texts(c, func(x *result.CellComparison) string {

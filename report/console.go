@@ -12,8 +12,8 @@ import (
 )
 
 // Console writes r as text for a terminal or a log: what was run and where, the
-// table, and below it whatever a reader must know before trusting the numbers.
-// Sections without content are left out. The only errors are w's.
+// table, and below it what a reader should know before trusting the numbers. Sections
+// without content are left out. The error is that of w.
 func writeConsole(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	writeLines(&b, headerLines(r))
@@ -84,7 +84,7 @@ func sections(r *result.Report, t *table) []section {
 	}
 }
 
-// commonLines prints Key=Value with two spaces behind each, three to a line.
+// commonLines prints Key=Value with two spaces after each, three to a line.
 func commonLines(params []result.Param) (lines []string) {
 	const perLine = 3
 	for i, p := range params {
@@ -99,7 +99,7 @@ func commonLines(params []result.Param) (lines []string) {
 // perCase is a line about one case.
 type perCase struct{ id, text string }
 
-// arrowColumn is how far ids push the arrows of a section; longer ones overhang.
+// arrowColumn is the last column of an aligned arrow; longer ids push theirs further.
 const arrowColumn = 64
 
 // arrows aligns "  id -> text" lines.
@@ -115,7 +115,7 @@ func arrows(items []perCase) (lines []string) {
 	return lines
 }
 
-// errorLines adds up faults of the same kind and reason over all cases.
+// errorLines add up faults of the same kind and reason over all cases.
 func errorLines(cases []result.Case) (lines []string) {
 	type key struct {
 		kind   result.ErrorKind
@@ -148,7 +148,7 @@ func errorLines(cases []result.Case) (lines []string) {
 	return lines
 }
 
-// warningCodes are the codes that occur, in the order in which they first do.
+// warningCodes are the codes that occur, in the order of their first occurrence.
 func warningCodes(cases []result.Case) (codes []string, by map[string][]perCase, hints map[string]string) {
 	by, hints = map[string][]perCase{}, map[string]string{}
 	for _, c := range cases {
@@ -219,7 +219,7 @@ func gateNumber(v float64) string {
 	return result.FormatFloat(v, result.Decimals(v))
 }
 
-// legendLines explains the columns that t has, and its units.
+// legendLines explain the columns and units of t.
 func legendLines(t *table) (lines []string) {
 	var items [][2]string
 	units := map[string]bool{}

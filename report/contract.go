@@ -6,12 +6,12 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// finding is one reason to fail a build: what kind it is, the case it is about,
-// "" where it is about the run, and one line of text.
+// finding is one reason to fail a build: its kind, the id of its case, "" if it is about
+// the run, and one line of text.
 type finding struct{ kind, id, text string }
 
-// findings are all reasons for which r is not good, the run's own first, then by
-// case: an unfinished run, broken delivery contracts, failed gates.
+// findings are all reasons to fail r, those of the run first, then by case: an unfinished
+// run, broken delivery contracts, failed gates.
 func findings(r *result.Report) (fs []finding) {
 	if text := runFault(r); text != "" {
 		fs = append(fs, finding{"run", "", text})
@@ -22,11 +22,11 @@ func findings(r *result.Report) (fs []finding) {
 	return append(fs, strayGates(r)...)
 }
 
-// runFault says in what way the run as a whole is no result, "" for complete.
+// runFault says why the run as a whole is not a result, "" if it is complete.
 func runFault(r *result.Report) string {
 	switch {
 	case r.Run.Status == result.StatusPartial:
-		return "the run ended before all was measured"
+		return "the run ended before everything was measured"
 	case r.Run.Status != result.StatusComplete:
 		return "the run failed: see its errors"
 	case len(r.Cases) == 0:
@@ -47,8 +47,8 @@ func caseFindings(r *result.Report, c *result.Case) (fs []finding) {
 	return fs
 }
 
-// strayGates are failed gates about no case of r: a rule that met nothing has
-// not passed.
+// strayGates are failed gates that no case of r has: a rule that selects nothing has not
+// passed.
 func strayGates(r *result.Report) (fs []finding) {
 	known := map[string]bool{}
 	for _, c := range r.Cases {
@@ -72,5 +72,5 @@ func gateText(g result.GateResult) string {
 	return fmt.Sprintf("gate %s failed: the value is %s", g.Rule, gateNumber(*g.Value))
 }
 
-// wasRun reports whether anything of c was tried.
+// wasRun reports whether c was started.
 func wasRun(c *result.Case) bool { return len(c.Iterations) > 0 || len(c.Errors) > 0 }

@@ -21,12 +21,12 @@ type csvColumn struct {
 	cell func(*result.Case) string
 }
 
-// CSV writes one row per case (RFC 4180, UTF-8, lines end in LF): "case", a
-// column per param, then numbers under the names they have in the report file
+// writeCSV writes one row per case (RFC 4180, UTF-8, lines end in LF): "case", a
+// column per parameter, then numbers under their names in the report file
 // ("summary.mean_ns", "latency.end_to_end.p99_ns", "delivery.lost"), plain and
 // in nanoseconds, and last what identifies the run. A value that does not exist
-// is an empty cell. Text that a spreadsheet would run as a formula is led by an
-// apostrophe.
+// is an empty cell. Text that a spreadsheet would run as a formula gets a
+// leading apostrophe.
 func writeCSV(w io.Writer, r *result.Report) error {
 	columns := csvColumns(r)
 	var b bytes.Buffer
@@ -73,8 +73,8 @@ func csvColumns(r *result.Report) []csvColumn {
 	return append(cols, csvTail(r)...)
 }
 
-// csvSection reads the named fields of one section from its own JSON, so that a
-// column and the report file cannot come to differ.
+// csvSection reads the named fields of one section from its JSON, so that a column and the
+// report file cannot differ.
 func csvSection(section string, of func(*result.Case) any, fields ...string) []csvColumn {
 	cols := make([]csvColumn, len(fields))
 	for i, field := range fields {
@@ -83,7 +83,7 @@ func csvSection(section string, of func(*result.Case) any, fields ...string) []c
 	return cols
 }
 
-// jsonField is the field of v as JSON has it, "" where it is null or v is.
+// jsonField is the field of v in JSON, "" if it is null or v is.
 func jsonField(v any, field string) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -118,7 +118,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// faults counts the faults of c, all kinds together.
+// faults counts the faults of c of all kinds.
 func faults(c *result.Case) (n int64) {
 	for _, e := range c.Errors {
 		n += e.Count
@@ -151,7 +151,7 @@ func csvParam(c *result.Case, key string) string {
 
 // csvText makes text safe for terminals and for spreadsheets, which run cells
 // that begin with one of = + - @ and their full-width forms (OWASP, CSV
-// injection). A number is left alone: -1 is no formula.
+// injection). A number is left alone: -1 is not a formula.
 func csvText(s string) string {
 	p := text.Plain(s)
 	if _, err := strconv.ParseFloat(p, 64); err == nil {

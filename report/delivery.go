@@ -7,12 +7,12 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// deliveryLines are the account of the messages, and the rates of open loops.
+// deliveryLines are the delivery accounts, and the rates of open loops.
 func deliveryLines(cases []result.Case) []string {
 	return append(accountLines(cases), rateLines(cases)...)
 }
 
-// rateLines tell what open loops offered, in total over all publishers, and what
+// rateLines say what rate open loops offered, in total over all publishers, and what rate
 // they sent.
 func rateLines(cases []result.Case) []string {
 	var list []perCase
@@ -41,7 +41,7 @@ func rateLines(cases []result.Case) []string {
 	return append([]string{"rate:"}, arrows(list)...)
 }
 
-// rateDecimals is how many decimals a rate is worth.
+// rateDecimals is the number of decimals of a rate.
 func rateDecimals(perSec float64) int {
 	if perSec < 100 {
 		return 1
@@ -49,8 +49,8 @@ func rateDecimals(perSec float64) int {
 	return 0
 }
 
-// accountLines is one line where every case is as it should be. Otherwise
-// every case that is not has a line of its own.
+// accountLines is one line if every account is clean. Otherwise every case whose account
+// is not has a line of its own.
 func accountLines(cases []result.Case) []string {
 	var clean result.Delivery
 	var off []perCase
@@ -84,7 +84,7 @@ func accountLines(cases []result.Case) []string {
 	return lines
 }
 
-// nothing is the account of cases without a message. A matrix has one shape.
+// nothing is the account of cases without messages. All cases of a matrix have one shape.
 func nothing(cases []result.Case) []string {
 	if len(cases) > 0 {
 		switch cases[0].Kind {
@@ -97,29 +97,29 @@ func nothing(cases []result.Case) []string {
 	return []string{"delivery: nothing was sent"}
 }
 
-// allWell words a clean account, and claims no more than could be seen. A matrix
-// has one shape, so that its cases send the same.
+// allWell words a clean account, and claims no more than was checked. All cases of a
+// matrix have one shape, so they send the same noun.
 func allWell(d result.Delivery, noun string) string {
 	if d.Sent == 0 {
-		return result.FormatInt(d.Received) + " received of what others sent"
+		return result.FormatInt(d.Received) + " messages of other publishers received"
 	}
 	switch {
 	case d.Expected == 0 && noun != "messages":
-		return result.FormatInt(d.Sent) + " " + noun + " begun, no messages to deliver"
+		return result.FormatInt(d.Sent) + " " + noun + " started, no messages to deliver"
 	case d.Expected == 0:
-		return result.FormatInt(d.Sent) + " sent, no delivery to expect"
+		return result.FormatInt(d.Sent) + " sent, no deliveries expected"
 	}
 	s := result.FormatInt(d.Sent) + " sent, "
 	if d.Expected != d.Sent {
 		s += result.FormatInt(d.Expected) + " deliveries expected, "
 	}
 	if d.CountsOnly {
-		return s + "as many delivered; messages without a stamp tell neither order nor duplicates"
+		return s + "as many delivered; order and duplicates are not checked without stamps"
 	}
 	return s + "all delivered once, in order"
 }
 
-// account words what is off in a case, with shares of what they are part of.
+// account words an account that is not clean, with percentages.
 func account(c *result.Case) string {
 	d := c.Delivery
 	if err := d.Check(); err != nil {
@@ -131,7 +131,7 @@ func account(c *result.Case) string {
 	what := "sent"
 	noun, _ := c.Sends()
 	if noun != "messages" {
-		what = noun + " begun"
+		what = noun + " started"
 	}
 	parts := []string{share(d.Sent, fmt.Sprintf("of %s %s", result.FormatInt(d.Scheduled), what), d.Scheduled)}
 	if d.Expected > 0 || noun == "messages" {
@@ -142,7 +142,7 @@ func account(c *result.Case) string {
 		name string
 		of   int64
 	}{
-		{d.Unsent, "unsent", d.Scheduled}, {d.Nacked, "refused", d.Sent}, {d.Lost, "lost", d.Expected},
+		{d.Unsent, "unsent", d.Scheduled}, {d.Nacked, "rejected", d.Sent}, {d.Lost, "lost", d.Expected},
 		{d.Duplicated, "duplicated", d.Received}, {d.Reordered, "reordered", d.Received}, {d.Corrupted, "corrupted", d.Received},
 	} {
 		if c.n != 0 {
@@ -150,7 +150,7 @@ func account(c *result.Case) string {
 		}
 	}
 	if d.Foreign != 0 {
-		parts = append(parts, result.FormatInt(d.Foreign)+" foreign")
+		parts = append(parts, result.FormatInt(d.Foreign)+" unexpected")
 	}
 	if d.Late != 0 {
 		parts = append(parts, result.FormatInt(d.Late)+" late")

@@ -31,7 +31,7 @@ func TestRateLines(t *testing.T) {
 
 func TestListenerLine(t *testing.T) {
 	d := result.Delivery{Expected: 1234, Received: 1234, Delivered: 1234, CountsOnly: true}
-	if got := deliveryLines([]result.Case{{Delivery: d}}); len(got) != 1 || got[0] != "delivery: 1,234 received of what others sent" {
+	if got := deliveryLines([]result.Case{{Delivery: d}}); len(got) != 1 || got[0] != "delivery: 1,234 messages of other publishers received" {
 		t.Errorf("%q", got)
 	}
 }
@@ -47,7 +47,7 @@ func TestChurnLines(t *testing.T) {
 	good.Delivery = result.Delivery{Scheduled: 300, Sent: 300}
 	text := strings.Join(append(deliveryLines([]result.Case{c}), deliveryLines([]result.Case{good})...), "\n")
 	for _, want := range []string{
-		"290 of 300 connects begun (96.67 %), 10 unsent (3.33 %)", "300 connects begun, no messages to deliver", "100 connects/s offered in total, 96.2 sent: not kept",
+		"290 of 300 connects started (96.67 %), 10 unsent (3.33 %)", "300 connects started, no messages to deliver", "100 connects/s offered in total, 96.2 sent: not kept",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)

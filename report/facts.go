@@ -9,8 +9,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// facts are what identifies a run and where it took place, as names and values;
-// those that are not known are left out.
+// facts identify a run and its environment, as names and values; unknown ones are left out.
 func facts(r *result.Report) []result.Param {
 	all := []result.Param{
 		{Key: "tool", Value: joined(" ", tool(r.Tool), r.Tool.Commit)},
@@ -53,14 +52,14 @@ func limit(n uint64) string {
 	return fmt.Sprintf("%d at most", n)
 }
 
-// scenarioName is the name in the effective scenario, "" where it has none.
+// scenarioName is the name in the effective scenario, "" if it has none.
 func scenarioName(r *result.Report) string {
 	var s struct {
 		Name string `json:"name"`
 	}
 	b, err := json.Marshal(r.Scenario)
 	if err != nil || json.Unmarshal(b, &s) != nil {
-		return "" // no scenario: a report may hold anything there
+		return "" // not a scenario: a report may have anything there
 	}
 	return s.Name
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// writer is one form of a report, and the file names that mean it.
+// writer is one format of a report, with its names and the extensions of its files.
 type writer struct {
 	name       string
 	aliases    []string

@@ -247,7 +247,7 @@ func TestJUnit(t *testing.T) {
 		t.Errorf("%d tests, %d failures, %d errors, %d skipped", s.Tests, s.Failures, s.Errors, s.Skipped)
 	}
 	run, good, lossy, never := s.Cases[0], s.Cases[1], s.Cases[2], s.Cases[3]
-	if run.Error == nil || run.Error.Message != "the run ended before all was measured" {
+	if run.Error == nil || run.Error.Message != "the run ended before everything was measured" {
 		t.Errorf("run: %+v", run.Error)
 	}
 	if good.Failure != nil || good.Error != nil || good.Skipped != nil || !strings.Contains(good.Output, "Mean 5.100 μs") {

@@ -23,12 +23,12 @@ const commentRunes = 1000
 // writeGoBench writes r in the Go benchmark format (golang.org/design/14313): one
 // line per counted iteration, "BenchmarkMqttload/qos=1/payload=8192 N ns/op
 // req/s", so that a reader sees n samples. Percentiles come from a histogram
-// over all iterations of a case; they and "lost" stand once, on its first line:
-// repeated, they would look like n equal samples.
+// over all iterations of a case; they and "lost" are on its first line
+// only: repeated, they would look like n equal samples.
 //
 // Only goos, goarch, pkg and cpu are configuration lines, as those of go test.
-// benchstat makes tables apart for every difference in configuration, so what
-// differs from run to run is in comments.
+// benchstat makes separate tables for every difference in configuration, so everything
+// that differs from run to run is in comments.
 func writeGoBench(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	benchHead(&b, r)
@@ -71,7 +71,7 @@ func benchCase(b *bytes.Buffer, c *result.Case) {
 	}
 }
 
-// benchOnce writes what exists once per case and not per iteration.
+// benchOnce writes the values that exist once per case, not per iteration.
 func benchOnce(b *bytes.Buffer, c *result.Case) {
 	if h := c.Latency.EndToEnd; h != nil {
 		fmt.Fprintf(b, "\t%d p50-ns\t%d p99-ns\t%d p99.9-ns\t%d max-ns", h.P50NS, h.P99NS, h.P999NS, h.MaxNS)
@@ -81,20 +81,20 @@ func benchOnce(b *bytes.Buffer, c *result.Case) {
 	}
 }
 
-// benchNumber has the digits that tell two samples apart, and no exponent, which
-// not every reader takes.
+// benchNumber has enough digits to tell two samples apart, and no exponent, which not
+// every reader understands.
 func benchNumber(v float64) string {
 	return strconv.FormatFloat(v, 'f', max(0, min(6, 8-digits(v))), 64)
 }
 
 func digits(v float64) int { return len(strconv.FormatInt(int64(v), 10)) }
 
-// procs is what ends a Go benchmark's name where it ran on several processors.
+// procs is the suffix of a Go benchmark's name that ran on several processors.
 var procs = regexp.MustCompile(`-(\d+)$`)
 
-// benchName is the case's name: its params are the parts that benchstat's -col,
+// benchName is the case's name: its parameters are the parts that benchstat's -col,
 // -row and -filter select by. A value that ends as "-8" would be read as
-// GOMAXPROCS, so that dash is escaped as ids escape.
+// GOMAXPROCS, so that dash is escaped as in ids.
 func benchName(c *result.Case) string {
 	id := result.CaseID(c.Params)
 	if len(c.Params) == 0 && c.ID != "" {

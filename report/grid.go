@@ -12,11 +12,11 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// narrow makes the width of characters such as μ the same in every locale, so
-// that a report does not change with the machine it is rendered on.
+// narrow makes the width of characters such as μ the same in every locale, so that a
+// report does not depend on the machine that renders it.
 var narrow = sync.OnceFunc(func() { twwidth.SetEastAsian(false) })
 
-// width is how many terminal cells s takes.
+// width is the number of terminal cells of s.
 func width(s string) int {
 	narrow()
 	return twwidth.Width(s)

@@ -11,13 +11,12 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// HDRLog writes the histograms of r as an HdrHistogram interval log, version
+// writeHDRLog writes the histograms of r as an HdrHistogram interval log, version
 // 1.3, which HistogramLogProcessor and every other HdrHistogram tool reads: one
-// line per case and leg, tagged "qos=1/payload=8192/leg=end_to_end". Values are
+// line per case and histogram, tagged "qos=1/payload=8192/leg=end_to_end". Values are
 // nanoseconds, Interval_Max milliseconds. StartTime and BaseTime are that of the
-// run in whole seconds, since some readers know no fractions; every case counts
-// from its own start. It returns an error that names the case and leg whose
-// histogram is damaged.
+// run in whole seconds, since some readers do not accept fractions; every case counts from its own
+// start. The error names the case and histogram that is damaged.
 func writeHDRLog(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	start := max(r.Run.Started.Unix(), 0)
@@ -40,7 +39,7 @@ func hdrCase(b *bytes.Buffer, c *result.Case) error {
 		if leg.Histogram == nil {
 			continue
 		}
-		// What cannot be decoded is not passed on.
+		// Do not pass on what cannot be decoded.
 		if _, err := leg.Histogram.Decode(); err != nil {
 			return fmt.Errorf("write histogram log: case %q, latency.%s: %w", c.ID, leg.Name, err)
 		}
@@ -49,8 +48,8 @@ func hdrCase(b *bytes.Buffer, c *result.Case) error {
 	return nil
 }
 
-// hdrTag keeps out what separates fields of a log line: ids have no spaces or
-// line breaks, and commas are escaped as ids escape.
+// hdrTag has none of the characters that separate fields of a log line: ids have no spaces
+// or line breaks, and commas are escaped as in ids.
 func hdrTag(c *result.Case, leg string) string {
 	params := append(append([]result.Param{}, c.Params...), result.Param{Key: "leg", Value: leg})
 	return strings.ReplaceAll(result.CaseID(params), ",", "%2C")

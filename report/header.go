@@ -10,7 +10,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// headerLines says what ran, where, against what, and what the numbers mean.
+// headerLines say what ran, where, and against which broker, and what the numbers mean.
 func headerLines(r *result.Report) []string {
 	lines := statusLines(r)
 	lines = append(lines,
@@ -30,11 +30,11 @@ func headerLines(r *result.Report) []string {
 	return slices.DeleteFunc(lines, func(s string) bool { return s == "" })
 }
 
-// statusLines opens a report that is not whole with that fact.
+// statusLines warn of a report that is not complete.
 func statusLines(r *result.Report) []string {
 	switch r.Run.Status {
 	case result.StatusPartial:
-		return []string{"PARTIAL RUN: it ended before all was measured; the numbers cover what there is."}
+		return []string{"PARTIAL RUN: it ended before everything was measured; the numbers cover what was."}
 	case result.StatusFailed:
 		return []string{"FAILED RUN: see the errors; the numbers, if any, are not a result."}
 	}
@@ -70,7 +70,7 @@ func target(t result.Target) string {
 	return text.Plain(t.URL)
 }
 
-// tlsLine shows what was negotiated, and for which rows where not for all.
+// tlsLine shows what was negotiated, and for which rows if not for all.
 func tlsLine(r *result.Report) string {
 	t := r.Target.TLS
 	s := joined(", ", t.Version, t.Cipher, t.Curve)
@@ -87,7 +87,7 @@ func tlsLine(r *result.Report) string {
 	return s
 }
 
-// transports lists the transports of the cases, those over TLS apart.
+// transports lists the transports of the cases, separately those over TLS.
 func transports(cases []result.Case) (secure, plain []string) {
 	for _, c := range cases {
 		t := paramValue(c, "transport")
@@ -114,8 +114,8 @@ func protocols(cases []result.Case) (ps []string) {
 	return ps
 }
 
-// windows shows the in-flight window per publisher, and where the broker
-// granted less than was asked, both.
+// windows shows the in-flight window per publisher, and the one asked for if the broker
+// granted less.
 func windows(cases []result.Case) string {
 	var ws []string
 	for _, c := range cases {
@@ -133,7 +133,7 @@ func windows(cases []result.Case) string {
 	return strings.Join(ws, ", or ")
 }
 
-// aliases shows how many topic aliases a publisher has, and how many it was to have.
+// aliases shows how many topic aliases a publisher has, and how many it asked for.
 func aliases(cases []result.Case) string {
 	var list []string
 	for _, c := range cases {
@@ -151,7 +151,7 @@ func aliases(cases []result.Case) string {
 	return strings.Join(list, ", or ")
 }
 
-// responseInformation is what the broker has sent where it was asked for it.
+// responseInformation is what the broker sent on request.
 // [MQTT5 3.2.2.3.15]
 func responseInformation(t result.Target) string {
 	if t.Connack == nil || t.Connack.ResponseInformation == nil {
@@ -174,7 +174,7 @@ func requestLines(cases []result.Case) (lines []string) {
 		}
 	}
 	if half {
-		lines = append(lines, "1 request = half a message: a publish and a receive count apart; "+
+		lines = append(lines, "1 request = half a message: a publish and a receive count separately; "+
 			"Mean is inverse throughput, not latency, and messages per second are half of Req/sec")
 	}
 	return lines

@@ -19,7 +19,7 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Policy     template.HTML
 	Style      template.CSS
@@ -32,15 +32,15 @@ type page struct {
 
 // writeHTML writes r as one self-contained page: tables of every number, and charts of
 // latency by percentile, throughput and latency over time and every iteration.
-// It loads nothing: its Content-Security-Policy allows its own script and style,
-// by their hashes, and forbids all else. Errors are those of damaged histograms,
-// naming the case, and of w.
+// The page loads nothing: its Content-Security-Policy allows its own script and style, by
+// their hashes, and forbids everything else. The error names the case of a damaged
+// histogram, or is that of w.
 func writeHTML(w io.Writer, r *result.Report) error {
 	return writePage(w, nil, []*result.Report{r}, runLabels([]*result.Report{r}))
 }
 
-// writePage draws several reports over each other in the charts, joined by case,
-// the last one in full lines.
+// writePage overlays several reports in the charts, matched by case, the last one in full
+// lines.
 func writePage(w io.Writer, c *htmlComparison, reports []*result.Report, labels []string) error {
 	charts, err := chartsOf(reports, labels)
 	if err != nil {
@@ -68,7 +68,7 @@ func writePage(w io.Writer, c *htmlComparison, reports []*result.Report, labels 
 	return flush(w, &b)
 }
 
-// frame is what all pages have in common.
+// frame is the part that all pages have in common.
 type frame struct {
 	template *template.Template
 	style    template.CSS
@@ -87,7 +87,7 @@ var loadFrame = sync.OnceValues(func() (*frame, error) {
 	return &frame{t, template.CSS(style), template.JS(script), policy(script, style)}, nil
 })
 
-// asset is an embedded file; which ones there are is settled when this is built.
+// asset is an embedded file, which exists since it is part of the build.
 func asset(name string) string {
 	b, err := assets.ReadFile("assets/" + name)
 	if err != nil {
@@ -96,8 +96,8 @@ func asset(name string) string {
 	return string(b)
 }
 
-// policy is the page's Content-Security-Policy, Level 3: nothing from anywhere
-// but the one script and the one style that have these hashes.
+// policy is the page's Content-Security-Policy, Level 3: it allows only the script and the
+// style with these hashes.
 func policy(script, style string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'">`,
 		sourceHash(script), sourceHash(style)))

@@ -22,8 +22,8 @@ type htmlSection struct {
 	Lines []string
 }
 
-// HTMLComparison writes c as a page as HTML does, the reports that went into it,
-// which may be none, below it and over each other in the charts.
+// HTMLComparison writes c as an HTML page, with the reports that went into it, if any, below
+// and overlaid in the charts.
 func HTMLComparison(w io.Writer, c *result.Comparison, reports ...*result.Report) error {
 	t := comparisonTable(c)
 	h := &htmlComparison{
@@ -40,7 +40,7 @@ func HTMLComparison(w io.Writer, c *result.Comparison, reports ...*result.Report
 	return writePage(w, h, reports, roles(c, reports))
 }
 
-// verdictTable marks what is worse and what is better.
+// verdictTable marks the verdicts that are worse or better.
 func verdictTable(c *result.Comparison, t *table) htmlTable {
 	h := summaryTable(t)
 	h.Label = "comparison"
@@ -60,15 +60,15 @@ func verdictTable(c *result.Comparison, t *table) htmlTable {
 	return h
 }
 
-// roles label reports by the side that they are on; one alone needs no label.
+// roles label reports by their side of the comparison; a single one needs no label.
 func roles(c *result.Comparison, reports []*result.Report) []string {
 	labels := make([]string, len(reports))
 	for i, r := range reports {
 		var side []string
-		if took(c.Base, r) {
+		if among(c.Base, r) {
 			side = append(side, "base")
 		}
-		if took(c.Head, r) {
+		if among(c.Head, r) {
 			side = append(side, "head")
 		}
 		if len(reports) > 1 {
@@ -78,7 +78,8 @@ func roles(c *result.Comparison, reports []*result.Report) []string {
 	return labels
 }
 
-func took(files []result.ComparedFile, r *result.Report) bool {
+// among reports whether r is one of the files.
+func among(files []result.ComparedFile, r *result.Report) bool {
 	for _, f := range files {
 		if f.RunID != "" && f.RunID == r.Run.ID {
 			return true

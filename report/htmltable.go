@@ -19,7 +19,7 @@ type htmlColumn struct {
 
 type htmlCell struct{ Text, Class string }
 
-// number, wide, bad and good are the classes of cells that the style knows.
+// Classes of cells in the style sheet.
 const (
 	classNumber = "n"
 	classWide   = "wrap"
@@ -31,7 +31,7 @@ func cell(text string) htmlCell   { return htmlCell{Text: text} }
 func figure(text string) htmlCell { return htmlCell{Text: text, Class: classNumber} }
 func wide(text string) htmlCell   { return htmlCell{Text: text, Class: classWide} }
 
-// count is a number that is marked where it should be 0 and is not.
+// count is a number; a fault that is not 0 is marked.
 func count(n int64, fault bool) htmlCell {
 	c := figure(result.FormatInt(n))
 	if fault && n != 0 {
@@ -67,7 +67,7 @@ func summaryTable(t *table) htmlTable {
 	return h
 }
 
-// percentileTable says what the percentile curves show.
+// percentileTable has the numbers of the percentile curves.
 func percentileTable(r *result.Report) htmlTable {
 	h := htmlTable{Label: "latency percentiles", Columns: append(names(false, "case"),
 		names(true, "messages", "min", "P50", "P90", "P99", "P99.9", "P99.99", "max")...)}
@@ -85,10 +85,10 @@ func percentileTable(r *result.Report) htmlTable {
 	return h
 }
 
-// ledgerTable is the delivery account in full.
+// ledgerTable is the complete delivery account.
 func ledgerTable(r *result.Report) htmlTable {
-	h := htmlTable{Label: "delivery", Columns: append(names(false, "case"), names(true, "scheduled", "sent", "unsent", "acked", "nacked",
-		"expected", "received", "delivered", "lost", "duplicated", "reordered", "corrupted", "foreign", "late")...)}
+	h := htmlTable{Label: "delivery", Columns: append(names(false, "case"), names(true, "scheduled", "sent", "unsent", "acked", "rejected",
+		"expected", "received", "delivered", "lost", "duplicated", "reordered", "corrupted", "unexpected", "late")...)}
 	for _, c := range r.Cases {
 		d := c.Delivery
 		h.Rows = append(h.Rows, []htmlCell{

@@ -53,11 +53,11 @@ type (
 	}
 )
 
-// JUnit writes one suite with one test case per case of r. A broken delivery
+// writeJUnit writes one suite with one test case per case of r. A broken delivery
 // contract or a failed gate is a failure, faults without any measurement are an
 // error, and a case that was not run is skipped. A run that is not complete, or
-// has no case, and failed gates about no case of r are test cases of their own,
-// so that an unfinished run is never read as a passed one.
+// has no case, and failed gates that no case of r has, are test cases of their own, so that an
+// unfinished run never looks like one that passed.
 func writeJUnit(w io.Writer, r *result.Report) error {
 	suite := junitSuite{Name: "mqttload", Properties: junitProperties(r), Timestamp: junitTime(r)}
 	if text := runFault(r); text != "" {
@@ -122,8 +122,8 @@ func junitOf(r *result.Report, c *result.Case) junitCase {
 	return t
 }
 
-// failure folds all findings about a case into its one failure element: readers
-// show no second one.
+// failure puts all findings about a case into one failure element: readers do not show a
+// second one.
 func failure(fs []finding) *junitMessage {
 	lines := make([]string, len(fs))
 	for i, f := range fs {
@@ -136,7 +136,7 @@ func failure(fs []finding) *junitMessage {
 	return m
 }
 
-// junitOutput is what there is to read about a case: its numbers, its warnings.
+// junitOutput is the text about a case: its numbers and its warnings.
 func junitOutput(c *result.Case) string {
 	if c.Summary.N == 0 {
 		return ""
@@ -170,7 +170,7 @@ func junitProperties(r *result.Report) (ps []junitProperty) {
 	return ps
 }
 
-// junitTime is local to no zone: the schema's type has none, so it is UTC.
+// junitTime is in UTC, since the type in the schema has no time zone.
 func junitTime(r *result.Report) string {
 	if r.Run.Started.IsZero() {
 		return ""

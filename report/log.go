@@ -16,7 +16,7 @@ func BDNLine(stage string, index int, ops int64, elapsedNS int64) string {
 	return fmt.Sprintf("%-15s %2d: %d op, %.2f ns, %s/op", name, index, ops, float64(elapsedNS), average(elapsedNS, ops))
 }
 
-// average is elapsed per operation in its best unit; the log is ASCII, so
+// average is the elapsed time per operation in its best unit; the log is ASCII, so
 // microseconds are "us".
 func average(elapsedNS, ops int64) string {
 	if ops <= 0 {
@@ -27,19 +27,19 @@ func average(elapsedNS, ops int64) string {
 	return result.FormatFloat(each/unit.NS, 4) + " " + strings.ReplaceAll(unit.Name, "μ", "u")
 }
 
-// Step is where a run stands. Counts are from 1; an unknown total is 0.
+// Step is the position of a run. Counts are from 1; an unknown total is 0.
 type Step struct {
 	Case, Cases           int
 	ID                    string
 	Launch, Launches      int
 	Stage                 string // result.StageWarmup or result.StageActual
 	Iteration, Iterations int
-	MessagesPerSec        float64 // of the iteration that ended or runs; 0 where not known
+	MessagesPerSec        float64 // of the current or last iteration; 0 if unknown
 }
 
-// Progress is one line for people who wait:
+// Progress is one line about a run in progress:
 // "[3/12] qos=1/payload=1024  launch 1/2  actual 4/15  41,234 msg/s".
-// The launch is left out where there is only one.
+// The launch is left out if there is only one.
 func Progress(s Step) string {
 	parts := []string{fmt.Sprintf("[%s] %s", of(s.Case, s.Cases), text.Plain(s.ID))}
 	if s.Launches > 1 {

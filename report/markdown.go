@@ -8,8 +8,9 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// Markdown writes r for GitHub: the header as a code block, the table, and the
-// sections of Console as lists. Text from outside can start no markup.
+// writeMarkdown writes r for GitHub: the header as a code block, the table, and the
+// sections of Console as lists. Text from outside cannot
+// start markup.
 func writeMarkdown(w io.Writer, r *result.Report) error {
 	var b bytes.Buffer
 	t := newTable(r)
@@ -45,8 +46,7 @@ func fenced(line string) string {
 	return string(bytes.ReplaceAll([]byte(line), []byte("```"), []byte("'''")))
 }
 
-// writeList writes lines as a code block too: they are aligned, and nothing in
-// them is markup.
+// writeList writes lines as a code block: they stay aligned, and nothing in them is markup.
 func writeList(b *bytes.Buffer, name string, lines []string) {
 	if len(lines) == 0 {
 		return

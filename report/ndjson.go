@@ -13,7 +13,7 @@ import (
 )
 
 // iterationLine is one line of NDJSON. NSPerOp is one sample of the summary,
-// null where the iteration completed nothing.
+// null if the iteration completed nothing.
 type iterationLine struct {
 	Run    string            `json:"run"`
 	Case   string            `json:"case"`
@@ -22,7 +22,7 @@ type iterationLine struct {
 	NSPerOp *float64 `json:"ns_per_op"`
 }
 
-// NDJSON writes one JSON object per line and iteration, warm-ups included: the
+// writeNDJSON writes one JSON object per line and iteration, warm-ups included: the
 // fields of the report file's iterations with "run", "case", "params" as an
 // object, and "ns_per_op". For jq, DuckDB, pandas and the like.
 func writeNDJSON(w io.Writer, r *result.Report) error {
@@ -52,8 +52,8 @@ func nsPerOp(it result.Iteration) *float64 {
 }
 
 // printableJSON replaces characters that do not print by their JSON escapes. In
-// the output of encoding/json what is not ASCII stands inside of strings, so
-// every value stays what it was.
+// the output of encoding/json only strings have characters other than ASCII, so every
+// value stays the same.
 func printableJSON(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {

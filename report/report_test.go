@@ -65,14 +65,14 @@ func TestColumnsOnlyWhereThereIsSomething(t *testing.T) {
 	if got := strings.Join(newTable(r).header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Lost Dup CPU/msg Limit" {
 		t.Errorf("columns: %s", got)
 	}
-	for _, name := range []string{"Reordered", "Corrupted", "Foreign", "Late", "Nacked", "Unsent", "Msg/s", "MB/s", "N"} {
+	for _, name := range []string{"Reordered", "Corrupted", "Unexpected", "Late", "Rejected", "Unsent", "Msg/s", "MB/s", "N"} {
 		if newTable(r).column(name) != nil {
 			t.Errorf("column %s is shown without need", name)
 		}
 	}
 	p := newTable(partialReport())
 	if got := strings.Join(p.header(), " "); got !=
-		"qos N Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Lost Dup Reordered Corrupted Foreign Late Nacked Unsent CPU/msg Limit" {
+		"qos N Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Lost Dup Reordered Corrupted Unexpected Late Rejected Unsent CPU/msg Limit" {
 		t.Errorf("columns: %s", got)
 	}
 	for _, name := range []string{"Mean", "Error", "StdDev", "Median", "Req/sec", "P50", "Lost", "Dup", "CPU/msg", "Limit"} {
@@ -125,9 +125,9 @@ func TestDeliveryLine(t *testing.T) {
 	}{
 		{full(1_234_567), "delivery: 1,234,567 sent, all delivered once, in order"},
 		{fanout, "delivery: 10 sent, 30 deliveries expected, all delivered once, in order"},
-		{short, "delivery: 10 sent, as many delivered; messages without a stamp tell neither order nor duplicates"},
+		{short, "delivery: 10 sent, as many delivered; order and duplicates are not checked without stamps"},
 		{result.Delivery{}, "delivery: nothing was sent"},
-		{result.Delivery{Scheduled: 5, Sent: 5}, "delivery: 5 sent, no delivery to expect"},
+		{result.Delivery{Scheduled: 5, Sent: 5}, "delivery: 5 sent, no deliveries expected"},
 		{lost, "delivery:|  x -> 1,000,000 of 1,000,000 sent (100 %), 999,999 of 1,000,000 delivered (>99.99 %), 1 lost (<0.01 %)"},
 		{broken, "delivery:|  x -> delivery account does not balance: received = delivered + duplicated, but 11 is not 10"},
 	} {
@@ -257,15 +257,15 @@ func FuzzCells(f *testing.F) {
 	})
 }
 
-// TestTurns: where every request is a turn of a client that comes and goes,
-// nothing is called a message.
-func TestTurns(t *testing.T) {
+// TestCycles: if every request is a cycle of connect, subscribe and disconnect, nothing is
+// called a message.
+func TestCycles(t *testing.T) {
 	r := matrixReport()
 	for i := range r.Cases {
 		r.Cases[i].Kind, r.Cases[i].Delivery = result.KindCycles, result.Delivery{Scheduled: 5, Sent: 4, Unsent: 1}
 	}
 	table := newTable(r)
-	if got := strings.Join(table.header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Unsent CPU/turn Limit" {
+	if got := strings.Join(table.header(), " "); got != "qos payload Mean Error StdDev Median Req/sec P50 P99 P99.9 Max Unsent CPU/cycle Limit" {
 		t.Errorf("columns: %s", got)
 	}
 	for _, c := range table.Columns {

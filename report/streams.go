@@ -15,12 +15,12 @@ var StreamColumns = []string{
 	"duplicated", "redelivered", "reordered", "corrupted", "late", "first_lost", "last_lost", "timed", "mean_ns",
 }
 
-// Streams writes the accounts of a case's streams as rows of CSV. A number of a
-// message that does not exist is empty.
+// Streams writes the accounts of a case's streams as rows of CSV. Numbers that do not
+// exist are empty.
 func Streams(w io.Writer, caseID string, rows []result.StreamAccount) error {
 	out := csv.NewWriter(w)
 	for i := range rows {
-		_ = out.Write(streamRow(caseID, &rows[i])) // Error tells
+		_ = out.Write(streamRow(caseID, &rows[i])) // see Error below
 	}
 	out.Flush()
 	return out.Error()

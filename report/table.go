@@ -7,7 +7,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// NA stands for a value that does not exist.
+// nA stands for a value that does not exist.
 const nA = "NA"
 
 // table is the grid behind every tabular format: one row per case. Text is
@@ -15,22 +15,22 @@ const nA = "NA"
 type table struct {
 	Columns []column
 	Rows    int
-	// Common are the params and counts that are equal in every row; they have no
+	// Common are the parameters and counts that are equal in every row; they have no
 	// column.
 	Common []result.Param
 }
 
-// column is one column. Number says that the cells are numbers, with their unit
-// where they have one.
+// column is one column. Number says that the cells are numbers, with their unit if
+// they have one.
 type column struct {
 	Name   string
 	Number bool
 	Cells  []string
-	Legend string          // what the column is, "" for params
+	Legend string          // what the column is, "" for parameters
 	Unit   result.TimeUnit // of a column of times
 }
 
-// column returns the column called name, nil where the table has none.
+// column returns the column called name, nil if there is none.
 func (t *table) column(name string) *column {
 	for i := range t.Columns {
 		if t.Columns[i].Name == name {
@@ -58,10 +58,9 @@ func (t *table) header() []string {
 	return names
 }
 
-// newTable lays out the cases of r: the params that differ, the statistics over
-// iterations, the percentiles over messages, the delivery account, and what
-// limited the case. A column in which nothing exists is left out, except for
-// the statistics.
+// newTable lays out the cases of r: the parameters that differ, the statistics over
+// iterations, the percentiles over messages, the delivery account, and the limit of each
+// case. A column without values is left out, except for the statistics.
 func newTable(r *result.Report) *table {
 	t := &table{Rows: len(r.Cases)}
 	t.addParams(r.Cases)
@@ -121,9 +120,9 @@ func allNumbers(cells []string) bool {
 	})
 }
 
-// addRunCounts puts the numbers of iterations, launches and warm-ups into the
-// common line where they are equal, as BenchmarkDotNet does with its job. Where
-// rows rest on different numbers of iterations, that is a column.
+// addRunCounts puts the numbers of iterations, launches and warm-ups into the common line
+// if they are equal, as BenchmarkDotNet does with its job. The number of iterations is a
+// column if it differs.
 func (t *table) addRunCounts(cases []result.Case) {
 	var launches, warmups, iterations, n []string
 	for _, c := range cases {
@@ -140,7 +139,7 @@ func (t *table) addRunCounts(cases []result.Case) {
 		}
 	}
 	if !allEqual(n) {
-		t.Columns = append(t.Columns, column{Name: "N", Number: true, Cells: n, Legend: "Iterations that the statistics rest on"})
+		t.Columns = append(t.Columns, column{Name: "N", Number: true, Cells: n, Legend: "Iterations behind the statistics"})
 	}
 }
 

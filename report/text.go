@@ -7,10 +7,10 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// cellRunes is the longest param value a table shows whole.
+// cellRunes is the longest parameter value that a table shows completely.
 const cellRunes = 64
 
-// shorten cuts the middle out of a value that would tear a table apart.
+// shorten cuts the middle out of a value that is too long for a table.
 func shorten(s string) string { return shortenTo(s, cellRunes) }
 
 func shortenTo(s string, longest int) string {
@@ -21,7 +21,7 @@ func shortenTo(s string, longest int) string {
 	return fmt.Sprintf("%s…%s (%d characters)", string(r[:longest/2]), string(r[len(r)-longest/4:]), len(r))
 }
 
-// markdownCell escapes what would end a cell, start markup or hide text in
+// markdownCell escapes characters that would end a cell, start markup or hide text in
 // GitHub's markdown.
 func markdownCell(s string) string {
 	return markdownEscapes.Replace(text.Plain(s))
