@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,8 +45,7 @@ func TestSomeReset(t *testing.T) {
 	for model, change := range map[string]func(*scenarios.Case){"closed": nil, "open": atRate(1000, 2*time.Second)} {
 		t.Run(model, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var cut atomic.Bool
-				f := &mqtttest.Fake{Hangup: func(int) bool { return cut.CompareAndSwap(false, true) }}
+				f := faulty(broker.Fault{Times: 1, Effect: broker.Cut{}})
 				r, err := against(t, f, func(c *scenarios.Case) {
 					c.Load.Messages = 2000
 					if change != nil {

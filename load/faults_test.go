@@ -3,13 +3,14 @@ package load_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mqttload/mqttload/broker"
 	"github.com/mqttload/mqttload/internal/mqtttest"
 	"github.com/mqttload/mqttload/internal/pace"
 	"github.com/mqttload/mqttload/load"
@@ -18,10 +19,19 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
+// server is a broker, or a fake of one.
+type server interface{ ServeConn(nc net.Conn) }
+
+// faulty is a broker with faults.
+func faulty(faults ...broker.Fault) server { return broker.New(broker.Config{Faults: faults}) }
+
 // against runs one case of so many messages in one iteration against f, in
 // virtual time, over pipes.
-func against(t *testing.T, f *mqtttest.Fake, change func(*scenarios.Case)) (*result.Case, error) {
+func against(t *testing.T, f server, change func(*scenarios.Case)) (*result.Case, error) {
 	t.Helper()
+	if b, ok := f.(io.Closer); ok {
+		defer func() { _ = b.Close() }() // virtual time ends with the last goroutine
+	}
 	dial := func(context.Context, string, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
 		go f.ServeConn(far)
@@ -68,32 +78,22 @@ func keep(p packet.Publish) []packet.Publish { return []packet.Publish{p} }
 func TestKnownFaults(t *testing.T) {
 	var held packet.Publish
 	for name, tt := range map[string]struct {
-		fake *mqtttest.Fake
-		want result.Delivery
+		// Either faults of the broker, or a fake of one.
+		faults []broker.Fault
+		fake   *mqtttest.Fake
+		want   result.Delivery
 	}{
-		"none": {&mqtttest.Fake{}, result.Delivery{Acked: messages, Received: messages, Delivered: messages}},
+		"none": {nil, nil, result.Delivery{Acked: messages, Received: messages, Delivered: messages}},
 		"drop each 1,000th": {
-			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
-				if n%1000 == 999 {
-					return nil
-				}
-				return keep(p)
-			}},
+			[]broker.Fault{{Every: 1000, Effect: broker.Lose{}}}, nil,
 			result.Delivery{Acked: messages, Received: messages - messages/1000, Delivered: messages - messages/1000, Lost: messages / 1000},
 		},
 		"duplicate each 100th": {
-			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
-				if n%100 == 99 {
-					again := p
-					again.Dup = true
-					return []packet.Publish{p, again}
-				}
-				return keep(p)
-			}},
+			[]broker.Fault{{Every: 100, Effect: broker.Repeat{Copies: 1, DUP: true}}}, nil,
 			result.Delivery{Acked: messages, Received: messages + messages/100, Delivered: messages, Duplicated: messages / 100, Redelivered: messages / 100},
 		},
 		"swap the pairs of the first 1,000": {
-			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+			nil, &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
 				if n < 1000 && n%2 == 0 {
 					held = p
 					return nil
@@ -106,7 +106,7 @@ func TestKnownFaults(t *testing.T) {
 			result.Delivery{Acked: messages, Received: messages, Delivered: messages, Reordered: 500},
 		},
 		"flip a byte each 500th, truncate each 700th": {
-			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+			nil, &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
 				switch {
 				case n%700 == 699:
 					p.Payload = p.Payload[:50]
@@ -119,7 +119,7 @@ func TestKnownFaults(t *testing.T) {
 			result.Delivery{Acked: messages, Received: messages, Delivered: messages, Corrupted: messages/500 + messages/700 - messages/3500},
 		},
 		"foreign": {
-			&mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
+			nil, &mqtttest.Fake{Deliver: func(n int, p packet.Publish) []packet.Publish {
 				if n%6000 != 0 {
 					return keep(p)
 				}
@@ -130,7 +130,7 @@ func TestKnownFaults(t *testing.T) {
 			result.Delivery{Acked: messages, Received: messages, Delivered: messages, Foreign: messages / 2000},
 		},
 		"quota exceeded each 10th": {
-			&mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) {
+			nil, &mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) {
 				if n%10 == 9 {
 					return packet.ReasonQuotaExceeded, true
 				}
@@ -139,7 +139,7 @@ func TestKnownFaults(t *testing.T) {
 			result.Delivery{Acked: messages - messages/10, Nacked: messages / 10, Received: messages, Delivered: messages},
 		},
 		"five acknowledgements never come": {
-			&mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) {
+			nil, &mqtttest.Fake{Ack: func(n int, p *packet.Publish) (packet.ReasonCode, bool) {
 				return 0, n%(messages/6) != 77 || n > messages/6*5
 			}},
 			result.Delivery{Acked: messages - 5, Received: messages, Delivered: messages},
@@ -148,7 +148,11 @@ func TestKnownFaults(t *testing.T) {
 		for model, change := range map[string]func(*scenarios.Case){"closed": nil, "open": atRate(100_000, messages*10*time.Microsecond)} {
 			t.Run(name+"/"+model, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					r, err := against(t, &mqtttest.Fake{Deliver: tt.fake.Deliver, Ack: tt.fake.Ack}, change)
+					f := faulty(tt.faults...)
+					if tt.fake != nil {
+						f = &mqtttest.Fake{Deliver: tt.fake.Deliver, Ack: tt.fake.Ack}
+					}
+					r, err := against(t, f, change)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -174,7 +178,7 @@ func TestKnownFaults(t *testing.T) {
 func TestNothingReceived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r, err := against(t, &mqtttest.Fake{Deliver: func(int, packet.Publish) []packet.Publish { return nil }}, nil)
+		r, err := against(t, faulty(broker.Fault{Effect: broker.Lose{}}), nil)
 		if err == nil || !strings.Contains(err.Error(), "nothing received: of 100 messages none came back within the drain time of 5s") {
 			t.Errorf("got %v", err)
 		}
@@ -256,8 +260,7 @@ func TestPacketTooLarge(t *testing.T) {
 func TestHangup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		var cut atomic.Bool
-		f := &mqtttest.Fake{Hangup: func(n int) bool { return n == 500 && cut.CompareAndSwap(false, true) }}
+		f := faulty(broker.Fault{Topic: "t/r1/1", From: 501, Times: 1, Effect: broker.Cut{}})
 		r, err := against(t, f, func(c *scenarios.Case) { c.Load.Topics, c.Load.Messages, c.Load.Iterations = 4, 4000, 2 })
 		if err != nil {
 			t.Fatal(err)
