@@ -25,9 +25,8 @@ type Dialer func(ctx context.Context) (net.Conn, error)
 // blocks the client's reader.
 func NonBlocking(nc net.Conn) net.Conn { return wire.NonBlocking(nc) }
 
-// TLSState returns the state of the TLS connection that nc is, or that lies
-// below it, and nil where there is none. A layer over TLS says what is below it
-// by a method NetConn() [net.Conn].
+// TLSState returns the state of the TLS connection among nc and the layers below
+// it, or nil. A layer has a method NetConn, which returns the [net.Conn] below it.
 func TLSState(nc net.Conn) *tls.ConnectionState {
 	t := wire.TLSOf(nc)
 	if t == nil {

@@ -414,14 +414,14 @@ func EndOf(err error) string {
 	return err.Error()
 }
 
-// closedByBroker reports whether err is that of a connection which the broker
-// closed: the reader sees EOF, a writer EPIPE, and which comes first is chance.
+// closedByBroker reports whether err means that the broker has closed the
+// connection. The reader sees EOF, a writer EPIPE: which comes first is chance.
 func closedByBroker(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe)
 }
 
-// EndedSilently reports whether the broker closed or reset the connection, and
-// sent no reason.
+// EndedSilently reports whether the broker closed or reset the connection without
+// sending a reason.
 func EndedSilently(err error) bool {
 	return closedByBroker(err) || errors.Is(err, syscall.ECONNRESET)
 }

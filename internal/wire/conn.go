@@ -96,7 +96,7 @@ func (c *Conn) sourceAndSink(nc net.Conn) (source, sink) {
 	nb.start(&c.progress)
 	in := &tlsSource{t: nc}
 	if _, ok := nc.(*tls.Conn); ok {
-		in.nb = nb // crypto/tls goes on after a read that must not wait; others may not
+		in.nb = nb // only crypto/tls is known to survive the error nothingYet
 	}
 	return in, tlsSink{nc, nb}
 }

@@ -63,7 +63,7 @@ func tlsPair(t *testing.T) (net.Conn, net.Conn) {
 	return client, server
 }
 
-// publish is a QoS 0 PUBLISH of n bytes, which fits one length byte.
+// publish returns a PUBLISH at QoS 0 with n bytes after the header; n is below 128.
 func publish(n int) []byte {
 	return append([]byte{0x30, byte(n)}, bytes.Repeat([]byte{'x'}, n)...)
 }
@@ -77,8 +77,8 @@ func forEach(t *testing.T, test func(t *testing.T, near, far net.Conn)) {
 	}
 }
 
-// TestBlockedPeer: Flush never blocks, what was appended arrives whole and in
-// order once the peer reads, and OnRoom is called.
+// TestBlockedPeer: Flush never blocks. Once the peer reads, everything appended arrives
+// in order, and OnRoom is called.
 func TestBlockedPeer(t *testing.T) {
 	forEach(t, func(t *testing.T, near, far net.Conn) {
 		rooms := make(chan struct{}, 1)
@@ -155,7 +155,7 @@ func TestFillAndNext(t *testing.T) {
 	})
 }
 
-// TestShutdownWritesAll: a Shutdown loses nothing that was appended.
+// TestShutdownWritesAll: Shutdown writes everything that was appended.
 func TestShutdownWritesAll(t *testing.T) {
 	forEach(t, func(t *testing.T, near, far net.Conn) {
 		c := New(near, Options{})
@@ -188,7 +188,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	})
 }
 
-// TestCloseWakes: a waiting publisher and a waiting reader learn of the end.
+// TestCloseWakes: CloseWith ends the waits of a publisher and of a reader.
 func TestCloseWakes(t *testing.T) {
 	forEach(t, func(t *testing.T, near, far net.Conn) {
 		c := New(near, Options{})
@@ -232,8 +232,8 @@ func TestPeerGone(t *testing.T) {
 	})
 }
 
-// TestTLSRecords: one Fill takes the records that have come, not one of them,
-// and does not wait for another when the last one is cut off.
+// TestTLSRecords: one Fill returns all records that have arrived, not only the first,
+// and does not wait for the rest of an incomplete one.
 func TestTLSRecords(t *testing.T) {
 	near, far := tlsPair(t)
 	c := New(near, Options{})

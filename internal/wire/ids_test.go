@@ -59,7 +59,7 @@ func TestIDsAllInUse(t *testing.T) {
 	}
 }
 
-// TestIDsRandom compares with a map.
+// TestIDsRandom compares IDs with a map.
 func TestIDsRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s IDs[int]

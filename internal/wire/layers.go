@@ -6,8 +6,8 @@ import (
 	"net"
 )
 
-// A layer is a connection over another one. *tls.Conn is one, and so is what
-// frames bytes over TLS.
+// A layer is a connection over another one, such as *tls.Conn, or a framing protocol
+// over TLS.
 type layer interface {
 	NetConn() net.Conn
 }
@@ -20,15 +20,15 @@ func under(nc net.Conn) net.Conn {
 	return nil
 }
 
-// TLSConn is what this program asks of a TLS connection. *tls.Conn has it.
+// TLSConn has the methods of *tls.Conn that this program uses.
 type TLSConn interface {
 	net.Conn
 	HandshakeContext(ctx context.Context) error
 	ConnectionState() tls.ConnectionState
 }
 
-// TLSOf returns nc, or the first layer below it, that is a TLS connection; nil
-// where there is none. A layer says what is below it by a method NetConn.
+// TLSOf returns the TLS connection among nc and the layers below it, or nil. A layer has
+// a method NetConn, which returns the connection below it.
 func TLSOf(nc net.Conn) TLSConn {
 	for ; nc != nil; nc = under(nc) {
 		if t, ok := nc.(TLSConn); ok {
@@ -38,8 +38,8 @@ func TLSOf(nc net.Conn) TLSConn {
 	return nil
 }
 
-// nonBlockingOf returns the connection of [NonBlocking] below the layers of nc,
-// or nil.
+// nonBlockingOf returns the connection made by [NonBlocking] below the layers of nc, or
+// nil.
 func nonBlockingOf(nc net.Conn) *nonBlocking {
 	for ; nc != nil; nc = under(nc) {
 		if nb, ok := nc.(*nonBlocking); ok {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// frames is a layer over another connection. Unlike TLS it cannot go on after a
-// read that returned nothing.
+// frames is a layer over another connection. Unlike TLS it does not survive the error
+// nothingYet.
 type frames struct {
 	net.Conn
 	t *testing.T
@@ -46,8 +46,8 @@ func TestTLSOf(t *testing.T) {
 	}
 }
 
-// TestCloseLayers: a peer that takes nothing does not hold up the end of a
-// connection, however many layers want to say something first.
+// TestCloseLayers: closing a connection to a peer that does not read takes no time,
+// even if layers would send something on Close.
 func TestCloseLayers(t *testing.T) {
 	for name, end := range map[string]func(nc net.Conn){
 		"the connection": func(nc net.Conn) {

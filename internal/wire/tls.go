@@ -13,7 +13,7 @@ import (
 // delay a packet: every control packet has at least two bytes. [MQTT 2.1]
 type tlsSource struct {
 	t     net.Conn
-	nb    *nonBlocking // the connection under t, if t may be read until it is empty; else nil
+	nb    *nonBlocking // the connection under t; nil if t does not survive nothingYet
 	first [1]byte
 }
 

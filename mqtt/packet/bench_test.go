@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// publishOf returns a PUBLISH as it is sent, and its frame.
+// publishOf returns an encoded PUBLISH and its frame.
 func publishOf(t testing.TB, qos byte, payload int, v Version) (Publish, Frame) {
 	t.Helper()
 	p := Publish{QoS: qos, Topic: []byte("bench/12/messages"), Payload: bytes.Repeat([]byte("x"), payload)}
@@ -24,7 +24,7 @@ func publishOf(t testing.TB, qos byte, payload int, v Version) (Publish, Frame) 
 	return p, f
 }
 
-// Nothing on the way of a message allocates, and no encoder does with room in dst.
+// The path of a message does not allocate, nor does an encoder if dst has room.
 func TestNoAllocations(t *testing.T) {
 	dst := make([]byte, 0, 64<<10)
 	for _, g := range readGoldens(t) {
@@ -97,7 +97,8 @@ func wantNoAllocs(t *testing.T, what string, f func()) {
 	}
 }
 
-// The remembered topic must not let a bad one through, nor outlive its bytes.
+// The decoder must reject a bad topic after a good one, and must not keep a topic that
+// points into a buffer.
 func TestPublishDecoder(t *testing.T) {
 	var d PublishDecoder
 	var p Publish

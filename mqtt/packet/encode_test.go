@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What may not be sent is refused, and dst comes back as it was.
+// An invalid packet is an error, and dst is returned unchanged.
 func TestAppendRefuses(t *testing.T) {
 	long := strings.Repeat("a", 65536)
 	topic := []byte("t")
@@ -102,7 +102,7 @@ func TestAppendLeavesOutOf3(t *testing.T) {
 	}
 }
 
-// The size is checked before a byte is copied; no test needs 256 MB for it.
+// The size is checked before anything is copied, so this test needs no 256 MB.
 func TestAppendTooLarge(t *testing.T) {
 	p := Publish{Topic: []byte("t")}
 	if err := p.check(V311, MaxRemainingLength); err != nil {
@@ -113,7 +113,8 @@ func TestAppendTooLarge(t *testing.T) {
 	}
 }
 
-// Every error says the packet and the rule; the CONNECT version survives one.
+// Every error names the packet and the rule. After an error in CONNECT the version is
+// still known.
 func TestErrorTexts(t *testing.T) {
 	_, err := decode([]byte("\x40\x02\x00\x00"), V5)
 	if want := "decode PUBACK: byte 2: packet identifier must not be 0 [MQTT-2.2.1-3]"; err == nil || err.Error() != want {
@@ -137,7 +138,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// A decoder refuses a packet of another type.
+// A decoder rejects a packet of another type.
 func TestDecodeWrongType(t *testing.T) {
 	for typ := CONNECT; typ <= AUTH; typ++ {
 		f := Frame{First: firstByte(typ%15 + 1)}
@@ -154,8 +155,8 @@ func TestDecodeWrongType(t *testing.T) {
 	}
 }
 
-// TestDecodeFlags: [MQTT-2.1.3-1] a decoder looks at the flags too, because the
-// scanner of a broker does not know the version before CONNECT; 3.1 has none.
+// TestDecodeFlags: [MQTT-2.1.3-1] a decoder checks the flags too, because the scanner of
+// a broker does not know the version before CONNECT. 3.1 does not use them.
 func TestDecodeFlags(t *testing.T) {
 	for typ := CONNACK; typ <= DISCONNECT; typ++ {
 		if typ == PUBLISH {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// everything is what a client may publish with, and a subscription identifier.
+// everything has all properties that a client may publish, and a Subscription
+// Identifier.
 func everything() *Properties {
 	return &Properties{
 		PayloadFormat: new(byte(1)), MessageExpiry: new(uint32(60)), ContentType: new("text/plain"), ResponseTopic: new("re/1"),
@@ -26,8 +27,8 @@ func rawOf(t testing.TB, change func(*Properties)) []byte {
 	return raw
 }
 
-// TestForwarded: what a server may do with properties is no difference, and
-// everything else is.
+// TestForwarded: Compare reports every change to properties that a server must not make,
+// and none that it may make.
 func TestForwarded(t *testing.T) {
 	f, err := NewForwarded(everything())
 	if err != nil {
@@ -72,7 +73,7 @@ func TestForwarded(t *testing.T) {
 			t.Errorf("%s: missing %v, changed %v; want %v, %v", name, missing.IDs(), changed.IDs(), tt.missing.IDs(), tt.changed.IDs())
 		}
 	}
-	// What was not asked for is nobody's business.
+	// Properties that were not published are not compared.
 	if f, err := NewForwarded(&Properties{ContentType: new("a")}); err != nil {
 		t.Error(err)
 	} else if missing, changed := f.Compare(rawOf(t, func(p *Properties) { p.ContentType = new("a") })); missing|changed != 0 {
@@ -83,7 +84,7 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// TestForwardedOrder: the properties of different names have no order.
+// TestForwardedOrder: properties with different names may come in any order.
 func TestForwardedOrder(t *testing.T) {
 	raw := rawOf(t, func(*Properties) {})
 	f, err := NewForwarded(everything())
@@ -105,8 +106,8 @@ func TestForwardedOrder(t *testing.T) {
 	}
 }
 
-// FuzzPropertySize: the sizes of the properties of whatever the decoder takes
-// add up, and agree with what it reads.
+// FuzzPropertySize: for any properties that the decoder accepts, the sizes add up and
+// agree with the decoder.
 func FuzzPropertySize(f *testing.F) {
 	f.Add(rawOf(f, func(p *Properties) { p.TopicAlias = new(uint16(9)); p.SubscriptionIDs = []uint32{1, 1 << 20} }))
 	f.Add([]byte{0x26, 0, 0, 0, 0, 0x0b, 0xff, 0xff, 0xff, 0x7f})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// addSeeds seeds f with the golden packets and, where they are at hand, with
-// the public vectors.
+// addSeeds seeds f with the golden packets and, if they are installed, with the public
+// vectors.
 func addSeeds(f *testing.F, add func(raw []byte, v Version)) {
 	for _, g := range readGoldens(f) {
 		add(g.raw, g.v)
@@ -26,9 +26,9 @@ func addSeeds(f *testing.F, add func(raw []byte, v Version)) {
 	}
 }
 
-// FuzzScanner feeds bytes in pieces of a size that the input decides: no panic,
-// no more memory than twice the input, the same packets as in one piece, and no
-// byte lost.
+// FuzzScanner feeds bytes in pieces of a size that the input determines. The scanner must
+// not panic, must not use more memory than twice the input, must return the same packets
+// as in one piece, and must not lose a byte.
 func FuzzScanner(f *testing.F) {
 	addSeeds(f, func(raw []byte, v Version) { f.Add(raw, uint8(len(raw)%7+1), v == V31) })
 	f.Fuzz(func(t *testing.T, raw []byte, piece uint8, v31 bool) {
@@ -74,8 +74,8 @@ func cut(t *testing.T, raw []byte, n int, v Version) (packets []byte, err error)
 	return packets, nil
 }
 
-// FuzzRoundTrip decodes each packet in each version; what decodes must encode,
-// and what is encoded must decode to something that encodes the same.
+// FuzzRoundTrip decodes each packet in each version. A packet that decodes must encode,
+// and the result must decode to a packet with the same encoding.
 func FuzzRoundTrip(f *testing.F) {
 	addSeeds(f, func(raw []byte, v Version) { f.Add(raw, byte(v)) })
 	f.Fuzz(func(t *testing.T, raw []byte, version byte) {
@@ -103,8 +103,8 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// checkLine compares what Format says of both forms. Properties may change
-// their order, so that only their number of bytes is compared then.
+// checkLine compares the results of Format for both forms. If there are properties, their
+// order may differ, so it compares only the lengths.
 func checkLine(t *testing.T, raw, canonical []byte, v Version) {
 	a, _, _ := scan(raw, v)
 	b, _, _ := scan(canonical, v)

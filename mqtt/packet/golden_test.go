@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// A golden is one packet of testdata: its bytes, a comment behind each field,
-// and what has to come of it.
+// A golden is one packet of testdata: its bytes, with a comment after each field, and the
+// expected result.
 type golden struct {
 	name string
 	v    Version
 	raw  []byte
-	line string // of Format, when the packet is legal
-	// again is the canonical form where it differs from raw; empty but not nil
-	// for a packet that is read and never sent.
+	line string // the result of Format, if the packet is legal
+	// again is the canonical form if it differs from raw. It is empty but not nil for a
+	// packet that is never sent.
 	again []byte
-	fault string // "0x81 rule", when it is not legal
+	fault string // "0x81 rule", if the packet is not legal
 }
 
 func unhex(t testing.TB, s string) []byte {
@@ -77,13 +77,13 @@ func addGolden(t testing.TB, all []golden, line string) []golden {
 	return all
 }
 
-// A codec is any packet with its version left to the caller.
+// A codec is a packet type with the version as an argument.
 type codec interface {
 	Append(dst []byte, v Version) ([]byte, error)
 	Decode(f Frame, v Version) error
 }
 
-// connectCodec makes a codec of Connect, which carries its version.
+// connectCodec makes a codec of Connect, which has its version in a field.
 type connectCodec struct{ Connect }
 
 func (c *connectCodec) Append(dst []byte, _ Version) ([]byte, error) { return c.Connect.Append(dst) }
@@ -138,7 +138,7 @@ func scan(raw []byte, v Version) (Frame, bool, error) {
 	return s.Next()
 }
 
-// decode cuts and decodes the first packet of raw.
+// decode decodes the first packet of raw.
 func decode(raw []byte, v Version) (codec, error) {
 	f, ok, err := scan(raw, v)
 	if err != nil {
@@ -205,7 +205,7 @@ func checkPacket(t *testing.T, g golden) {
 	}
 }
 
-// checkReuse decodes into a struct that holds another packet before.
+// checkReuse decodes into a struct that holds another packet.
 func checkReuse(t *testing.T, fresh codec, full, raw []byte, v Version) {
 	used, err := decode(full, v)
 	if err != nil {
@@ -251,8 +251,8 @@ func checkFault(t *testing.T, g golden) {
 	}
 }
 
-// checkPrefixes feeds every strict prefix: incomplete to the scanner, and never
-// a panic in the decoders when the length is made to fit.
+// checkPrefixes tries every strict prefix. For the scanner it is incomplete; with the
+// length changed to fit, decoders must not panic.
 func checkPrefixes(t *testing.T, g golden) {
 	for n := range len(g.raw) {
 		_, ok, err := scan(g.raw[:n], g.v)
@@ -271,7 +271,7 @@ func checkPrefixes(t *testing.T, g golden) {
 	}
 }
 
-// Every type in every version stands in the golden files.
+// The golden files have every type in every version.
 func TestGoldenIsComplete(t *testing.T) {
 	type cell struct {
 		t   Type

@@ -6,17 +6,16 @@ import (
 	"testing"
 )
 
-// A decoded packet is larger than its bytes: a User Property of five bytes is
-// two strings, and a list that grows is copied, to a quarter more each time. All
-// of that together is no more than this per byte of the packet, and beside it no
-// more than a packet without content takes.
+// A decoded packet is larger than its bytes: a User Property of five bytes becomes two
+// strings, and a growing list is copied into an array a quarter larger. All of that may
+// take this much per byte of the packet, in addition to what an empty packet takes.
 const (
 	memoryPerByte = 40
 	memoryFixed   = 4096
 )
 
-// allocated returns the bytes that f allocates, at best of a few: whoever else
-// allocates meanwhile counts, too.
+// allocated returns the number of bytes that f allocates: the least of several calls,
+// because allocations of other goroutines count too.
 func allocated(f func()) uint64 {
 	least := ^uint64(0)
 	for range 3 {
@@ -37,20 +36,20 @@ func checkMemory(t *testing.T, raw []byte, v Version) {
 	}
 	limit := uint64(memoryPerByte*f.Size() + memoryFixed)
 	if f.Type() == PUBLISH {
-		limit = 256 // of the fault, if it has one
+		limit = 256 // for the error, if there is one
 	}
 	c := newCodec(f.Type())
 	if n := allocated(func() { _ = c.Decode(f, v) }); n > limit {
 		t.Errorf("decoding %s of %d bytes takes %d, over %d: %x", f.Type(), f.Size(), n, limit, raw[:min(len(raw), 64)])
 	}
-	// Cutting takes no more than twice the input, which the allocator rounds up by
-	// an eighth, however long the input says it is.
+	// The scanner takes at most twice the input, which the allocator rounds up by an
+	// eighth, whatever length the input claims.
 	if n := allocated(func() { _, _, _ = scan(raw, v) }); n > uint64(9*len(raw)/4+2*firstBuffer) {
 		t.Errorf("cutting %d bytes takes %d", len(raw), n)
 	}
 }
 
-// TestMemory decodes what makes the most of the fewest bytes.
+// TestMemory decodes packets that take the most memory per byte.
 func TestMemory(t *testing.T) {
 	const n = 60_000
 	list := func(t Type, item string) []byte {
@@ -77,7 +76,7 @@ func TestMemory(t *testing.T) {
 			checkMemory(t, raw, V5)
 		})
 	}
-	// A length of 268,435,455 that is only claimed.
+	// A packet that claims 268,435,455 B but ends after its header.
 	checkMemory(t, []byte("\x82\xff\xff\xff\x7f\x00\x01"), V5)
 	for _, g := range readGoldens(t) {
 		checkMemory(t, g.raw, g.v)

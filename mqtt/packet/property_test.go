@@ -45,7 +45,7 @@ var sampleValue = map[string]string{
 	"text": "\x00\x01t", "binary": "\x00\x01b", "pair": "\x00\x01k\x00\x01v",
 }
 
-// Every property in every packet, allowed or not, alone, twice and cut off.
+// Every property in every packet, allowed or not, alone, twice and truncated.
 func TestPropertyTable(t *testing.T) {
 	rows := map[int][]string{}
 	for _, line := range strings.Split(strings.TrimSpace(table24), "\n") {
@@ -81,7 +81,7 @@ func TestPropertyTable(t *testing.T) {
 	}
 }
 
-// checkProperty parses raw, and encodes what came out of it.
+// checkProperty decodes raw and encodes the result.
 func checkProperty(t *testing.T, typ Type, raw []byte, want bool) {
 	t.Helper()
 	var p Properties
@@ -105,7 +105,7 @@ func checkProperty(t *testing.T, typ Type, raw []byte, want bool) {
 	}
 }
 
-// A property that stands in the struct is refused in the wrong packet.
+// The encoder rejects a property that the packet must not have.
 func TestAppendPropertiesRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		t Type
@@ -134,7 +134,7 @@ func TestAppendPropertiesRefuses(t *testing.T) {
 	}
 }
 
-// Each field of Properties is encoded and read back: none is forgotten.
+// Every field of Properties is encoded and decoded.
 func TestPropertiesFields(t *testing.T) {
 	for _, typ := range []Type{WillProperties, CONNECT, CONNACK, PUBLISH, SUBSCRIBE} {
 		typ := typ
@@ -158,7 +158,7 @@ func TestPropertiesFields(t *testing.T) {
 	}
 }
 
-// fill sets each field that may stand in typ, trying one at a time.
+// fill sets every field that typ may have, by trying one at a time.
 func fill(t *testing.T, typ Type, p *Properties) (fields int) {
 	for i := range reflect.TypeFor[Properties]().NumField() {
 		var one Properties
@@ -193,7 +193,7 @@ func setField(f reflect.Value) {
 	}
 }
 
-// What the decoder returns must outlive the buffer.
+// Decoded properties must not point into the buffer.
 func TestPropertiesOwnTheirMemory(t *testing.T) {
 	raw := []byte("\x03\x00\x01c\x09\x00\x01d\x26\x00\x01k\x00\x01v")
 	var p Properties
@@ -206,7 +206,7 @@ func TestPropertiesOwnTheirMemory(t *testing.T) {
 	}
 }
 
-// A broker that forwards reads the properties, changes them and sets them again.
+// A broker that forwards a message decodes its properties, changes them and sets them.
 func TestPublishProperties(t *testing.T) {
 	p := Publish{Topic: []byte("t"), RawProperties: []byte{idTopicAlias, 0, 7}}
 	var props Properties

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestResizer compares every length around the borders of Remaining Length with
-// a packet encoded for it, shrinking and growing.
+// TestResizer compares every length around the limits of Remaining Length with a packet
+// encoded for that length, both shrinking and growing.
 func TestResizer(t *testing.T) {
 	const largest = 1<<14 + 300
 	content := make([]byte, largest)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// stream returns a few packets of mixed sizes and the bodies to expect.
+// stream returns packets of various sizes and their bodies.
 func stream(t *testing.T) (raw []byte, sizes []int) {
 	t.Helper()
 	for _, n := range []int{0, 1, 119, 120, 300} {
@@ -25,7 +25,7 @@ func stream(t *testing.T) (raw []byte, sizes []int) {
 	return raw, sizes
 }
 
-// drain takes every whole packet and checks its place in raw.
+// drain reads every whole packet and checks its position in raw.
 func drain(t *testing.T, s *Scanner, raw []byte, sizes []int, done, at int) (int, int) {
 	t.Helper()
 	for {
@@ -78,7 +78,7 @@ func TestScannerOneByte(t *testing.T) {
 	}
 }
 
-// The borders of the remaining length, with whole packets. [MQTT5 table 1-1]
+// The limits of the remaining length, with whole packets. [MQTT5 table 1-1]
 func TestScannerLengthBorders(t *testing.T) {
 	for _, c := range []struct {
 		n      int
@@ -104,7 +104,7 @@ func TestScannerLengthBorders(t *testing.T) {
 	}
 }
 
-// The largest remaining length is believed and costs nothing.
+// The largest remaining length is accepted, and allocates nothing before its bytes arrive.
 func TestScannerLargestHeader(t *testing.T) {
 	s := NewScanner(make([]byte, 16), 0)
 	s.Advance(copy(s.Space(), "\x30\xff\xff\xff\x7f\x00\x01a"))
@@ -149,8 +149,8 @@ func TestScannerMaxPacketSize(t *testing.T) {
 	}
 }
 
-// feed pushes raw through s in reads of at most 4 KiB and returns how many
-// packets came out and the largest buffer seen.
+// feed passes raw through s in reads of at most 4 KiB. It returns the number of packets
+// and the size of the largest buffer.
 func feed(t *testing.T, s *Scanner, raw []byte) (packets, largest int) {
 	for len(raw) > 0 {
 		space := s.Space()
@@ -172,8 +172,8 @@ func feed(t *testing.T, s *Scanner, raw []byte) (packets, largest int) {
 	return packets, largest
 }
 
-// A huge packet grows the buffer up to its own size, and the memory goes when
-// the packet has gone.
+// A large packet makes the buffer grow to the size of the packet; after it the memory is
+// freed.
 func TestScannerHugePacket(t *testing.T) {
 	p := Publish{Topic: []byte("t"), Payload: make([]byte, 3<<20)}
 	raw, err := p.Append(nil, V311)
@@ -194,7 +194,7 @@ func TestScannerHugePacket(t *testing.T) {
 	}
 }
 
-// A run of unfinished tails must not grow a buffer that is large enough.
+// Many incomplete packets at the end of reads must not make a large enough buffer grow.
 func TestScannerCompacts(t *testing.T) {
 	raw, sizes := stream(t)
 	for range 6 {
@@ -248,7 +248,7 @@ func TestScannerAdvanceTooFar(t *testing.T) {
 	s.Advance(9)
 }
 
-// An error stays, and no packet behind it comes out.
+// After an error, every call returns it, and no later packet is returned.
 func TestScannerErrorStays(t *testing.T) {
 	s := NewScanner(nil, 0)
 	s.Advance(copy(s.Space(), "\xc0\x00\x00\x00\xc0\x00"))
@@ -267,7 +267,7 @@ func TestScannerFlags(t *testing.T) {
 	legal := map[Type]string{
 		CONNACK: "0", PUBLISH: "012345abcd", PUBACK: "0", PUBREC: "0", PUBREL: "2", PUBCOMP: "0", SUBSCRIBE: "2",
 		SUBACK: "0", UNSUBSCRIBE: "2", UNSUBACK: "0", PINGREQ: "0", PINGRESP: "0", DISCONNECT: "0", AUTH: "0",
-		CONNECT: "0123456789abcdef", // its decoder looks again
+		CONNECT: "0123456789abcdef", // its decoder checks the flags
 	}
 	for first := range 256 {
 		digit := hex.EncodeToString([]byte{byte(first)})[1:]
@@ -282,8 +282,8 @@ func TestScannerFlags(t *testing.T) {
 	}
 }
 
-// TestRunsRead: Scanner.NextAck and PublishDecoder.Next take what Next and
-// Decode would, and leave what those would refuse.
+// TestRunsRead: Scanner.NextAck and PublishDecoder.Next give the same results as Next and
+// Decode, and leave to them all packets that are in error.
 func TestRunsRead(t *testing.T) {
 	var raw []byte
 	for _, s := range []string{
@@ -310,8 +310,8 @@ func TestRunsRead(t *testing.T) {
 	}
 }
 
-// readAll says what the PUBLISH and acknowledgement packets of raw hold, read
-// in runs or one by one.
+// readAll describes the PUBLISH and acknowledgement packets of raw, read in runs or one by
+// one.
 func readAll(raw []byte, v Version, runs bool) (string, error) {
 	s := NewScanner(append([]byte(nil), raw...), 0)
 	s.Advance(len(raw))

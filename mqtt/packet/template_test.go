@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A template gives, byte for byte, what Append gives with the same identifier.
+// A template appends the same bytes as Append does with the same identifier.
 func TestTemplate(t *testing.T) {
 	for _, v := range versions {
 		for qos := range byte(3) {

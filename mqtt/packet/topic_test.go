@@ -58,7 +58,7 @@ func TestMatchTopic(t *testing.T) {
 	}
 }
 
-// match is the rule of section 4.7.1 told level by level, as slowly as can be.
+// match implements section 4.7.1 level by level: slow but simple.
 func match(filter, topic []string) bool {
 	switch {
 	case len(filter) == 0:
@@ -122,7 +122,7 @@ func TestValidateTopicName(t *testing.T) {
 	}
 }
 
-// The scan of eight bytes at a time finds each special byte at each place.
+// scanText finds every special byte at every position of its eight-byte words.
 func TestScanText(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		for at := range n {

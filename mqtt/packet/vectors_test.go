@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// vectorDir holds public conformance vectors where they are at hand: byte
-// sequences from the test data of Eclipse Mosquitto and F-Secure's mqtt_fuzz.
+// vectorDir has public conformance vectors, if they are installed: byte sequences from
+// the test data of Eclipse Mosquitto and F-Secure's mqtt_fuzz.
 const vectorDir = "../../../shared/vectors"
 
 // A vector is one exchange; the bytes of its messages were sent by the peer
@@ -50,7 +50,7 @@ func (m *vectorMessage) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// readVectors returns the vectors of one file, none when it is absent.
+// readVectors returns the vectors of one file, none if it is missing.
 func readVectors(t testing.TB, name string) (all []vector) {
 	f, err := os.Open(filepath.Join(vectorDir, name))
 	if err != nil {
@@ -72,9 +72,8 @@ func readVectors(t testing.TB, name string) (all []vector) {
 	return all
 }
 
-// TestVectors decodes what mosquitto's own test suite sends. A vector that must
-// end the connection may be legal bytes at the wrong time, so that only those
-// that must leave it open say something here.
+// TestVectors decodes the packets of Mosquitto's test suite. It checks only vectors that
+// must leave the connection open: the others may be legal packets at the wrong time.
 func TestVectors(t *testing.T) {
 	vectors := append(readVectors(t, "client.jsonl"), readVectors(t, "broker.jsonl")...)
 	if len(vectors) == 0 {
@@ -90,14 +89,14 @@ func TestVectors(t *testing.T) {
 			t.Errorf("%s %s: %v", v.Group, v.Name, err)
 		}
 	}
-	// 1,225 of 1,540 when this was written; a decoder grown lax shows here.
+	// 1,225 of 1,540 when this was written. A laxer decoder would find fewer.
 	if refused*100 < len(vectors)*79 {
 		t.Errorf("only %d of %d vectors refused", refused, len(vectors))
 	}
 }
 
-// disputed holds vectors whose verdict we do not share: a byte after the last
-// field of a CONNACK of version 5 is no part of it.
+// disputed are vectors with a verdict that contradicts the standard: in version 5 no byte
+// may follow the last field of a CONNACK.
 var disputed = map[string]bool{"20 long": true}
 
 func (v vector) version() Version {
@@ -116,8 +115,8 @@ func (v vector) sent() (all []byte) {
 	return all
 }
 
-// decodeAll decodes every packet of raw, and returns the first fault; bytes of
-// an unfinished packet are none.
+// decodeAll decodes every packet of raw and returns the first fault. An incomplete packet
+// is not a fault.
 func decodeAll(raw []byte, v Version) error {
 	s := NewScanner(nil, 0)
 	s.SetVersion(v)

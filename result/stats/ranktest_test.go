@@ -41,7 +41,7 @@ func TestMannWhitneyKnown(t *testing.T) {
 	near(t, "shift", new(RankTests).HodgesLehmann(y, x, 0.95).Estimate, 0.305, 1e-9)
 }
 
-// enumerated is the two-sided P by looking at every way to choose the y.
+// enumerated is the two-sided P, computed from all ways to choose the values of y.
 func enumerated(x, y []float64) float64 {
 	all := slices.Concat(x, y)
 	u := func(mask uint) (u float64) {
@@ -119,8 +119,8 @@ func TestMannWhitneyProperties(t *testing.T) {
 	near(t, "the least P of 5 and 5", MannWhitney([]float64{1, 2, 3, 4, 5}, []float64{6, 7, 8, 9, 10}).LeastP, 2.0/252, 1e-15)
 }
 
-// TestShiftIntervalIsTheTest: a shift is inside of the interval exactly when the
-// test does not refuse it.
+// TestShiftIntervalIsTheTest: a shift is inside the interval if and only if the test
+// does not reject it.
 func TestShiftIntervalIsTheTest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 40 {
@@ -174,7 +174,7 @@ func TestShiftOfMany(t *testing.T) {
 	}
 }
 
-// TestWelchSleep has the data of Student's sleep example, as R prints its test.
+// TestWelchSleep compares with R's t.test of Student's sleep data.
 func TestWelchSleep(t *testing.T) {
 	moments := func(xs ...float64) Moments { return Moments{len(xs), Mean(xs), *StdDev(xs)} }
 	w, ok := Welch(moments(1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4), moments(0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0))
@@ -195,7 +195,7 @@ func TestWelchSleep(t *testing.T) {
 	}
 }
 
-// TestHolm is the example of the literature: 0.01, 0.04, 0.03, 0.005.
+// TestHolm is the usual textbook example: 0.01, 0.04, 0.03, 0.005.
 func TestHolm(t *testing.T) {
 	for i, want := range []float64{0.03, 0.06, 0.06, 0.02} {
 		near(t, "adjusted P", Holm([]float64{0.01, 0.04, 0.03, 0.005})[i], want, 1e-15)

@@ -19,8 +19,8 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func TestStudentTQuantile(t *testing.T) {
-	// t(0.9995, n-1) by n; the twelve digits of n = 100 agree between two
-	// independent libraries, the others are printed to six decimals.
+	// t(0.9995, n-1) by n, from printed tables of six decimals. The twelve digits for
+	// n = 100 below are those of two independent libraries.
 	for n, want := range map[int]float64{
 		3: 31.599055, 5: 8.610302, 10: 4.780913, 15: 4.140454, 20: 3.883406, 30: 3.659405,
 		50: 3.500443, 100: 3.391529, 150: 3.357020, 200: 3.340087, 1000: 3.300292,
@@ -124,7 +124,8 @@ func TestMValueKnownShapes(t *testing.T) {
 	}
 }
 
-// TestMValueFalseAlarms bounds how often samples of one mode are called several.
+// TestMValueFalseAlarms bounds the share of samples with one mode that exceed
+// MValueSeveralModes.
 func TestMValueFalseAlarms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const trials = 500
@@ -174,8 +175,8 @@ func seedRows(t *testing.T, name string) (rows []seedRow) {
 	return rows
 }
 
-// TestPublishedTables verifies the formulas on all 24 rows of two published
-// tables of 100 iterations each, within what their printing rounded away.
+// TestPublishedTables checks the formulas on all 24 rows of two published tables of 100
+// iterations each, within the rounding of the printed numbers.
 func TestPublishedTables(t *testing.T) {
 	for _, name := range []string{"table-1.tsv", "table-2.tsv"} {
 		rows := seedRows(t, name)
