@@ -7,11 +7,11 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// values reads one number of each case, nil if it does not exist.
-func values(cases []result.Case, of func(*result.Case) *float64) []*float64 {
-	vs := make([]*float64, len(cases))
-	for i := range cases {
-		vs[i] = of(&cases[i])
+// values reads one value of each case or cell; a number that does not exist is nil.
+func values[T, V any](items []T, of func(*T) V) []V {
+	vs := make([]V, len(items))
+	for i := range items {
+		vs[i] = of(&items[i])
 	}
 	return vs
 }

@@ -40,7 +40,7 @@ func compared() *result.Comparison {
 	return &result.Comparison{
 		Base: []result.ComparedFile{{Source: "old.json", Format: result.FormatReport, RunID: "b1"}}, Head: []result.ComparedFile{{Source: "new.json", RunID: "h1"}},
 		Threshold: 0.05, Alpha: 0.05, Cells: []result.CellComparison{slow, same, unsure, lossy, blank},
-		Missing:  []result.MissingCell{{ID: "qos=2/payload=10", Side: "head", Reason: "there is no such cell"}},
+		Missing:  []result.MissingCell{{ID: "qos=2/payload=10", Side: "head", Reason: "no such cell"}},
 		Warnings: []result.Warning{{Code: result.CodeSwapped, Message: "the head is older", Hint: "give the older run first"}},
 		Allowed:  []result.Difference{{Key: "cpu", Base: "A", Head: "B"}}, GeoMeanMedian: number(0.9912), GeoMeanMean: number(0.99), GeoMeanSteady: number(1.01),
 		SmallestP: number(0.00000002), HolmLimit: number(0.0125),
@@ -177,7 +177,7 @@ func TestComparisonForGitHub(t *testing.T) {
 	want := []string{
 		"::error title=mqttload%3A regression::qos=1/payload=10: 12.3 %25 more time per request, ratio 1.123 [1.103, 1.143], p <0.000001",
 		"::error title=mqttload%3A regression::qos=1/payload=8192: new: lost at QoS 1 3 of 1,000 (0.30 %25), was 0 (0 %25)",
-		"::error title=mqttload%3A not compared::qos=2/payload=10: not in head: there is no such cell",
+		"::error title=mqttload%3A not compared::qos=2/payload=10: not in head: no such cell",
 	}
 	if got := ComparisonErrorLines(compared()); !slices.Equal(got, want) {
 		t.Errorf("got:\n%s", strings.Join(got, "\n"))

@@ -19,14 +19,14 @@ func comparisonTable(c *result.Comparison) *table {
 	t.addAcross(c)
 	t.addSizes(c)
 	t.addSides(c)
-	ratios := ofCells(c, func(x *result.CellComparison) *float64 { return x.Ratio })
+	ratios := values(c.Cells, func(x *result.CellComparison) *float64 { return x.Ratio })
 	t.number("Ratio", "Head / Base of time per request, below 1 is faster", format(ratios, 1, ratioDecimals, ""))
-	t.number("Interval", fmt.Sprintf("%.4g%% confidence interval of Ratio", 100*(1-c.Alpha)), texts(c, intervalText))
+	t.number("Interval", fmt.Sprintf("%.4g%% confidence interval of Ratio", 100*(1-c.Alpha)), values(c.Cells, intervalText))
 	t.addLatencyRatio(c, "P50 ratio", "p50")
 	t.addLatencyRatio(c, "P99 ratio", "p99")
 	t.number("p", "Chance of such a difference if both sides are equal, adjusted for the number of cells (Holm)",
-		texts(c, func(x *result.CellComparison) string { return pValue(x.PHolm) }))
-	t.Columns = append(t.Columns, column{Name: "Verdict", Cells: texts(c, verdictText),
+		values(c.Cells, func(x *result.CellComparison) string { return pValue(x.PHolm) }))
+	t.Columns = append(t.Columns, column{Name: "Verdict", Cells: values(c.Cells, verdictText),
 		Legend: fmt.Sprintf("Slower and faster: significant and beyond %.3g%%; same: shown to be within it", 100*c.Threshold)})
 	t.addDeliveryChange(c)
 	return t
@@ -38,33 +38,13 @@ func (t *table) number(name, legend string, cells []string) {
 
 // cellCases are the cells as cases that have only parameters.
 func cellCases(c *result.Comparison) []result.Case {
-	cases := make([]result.Case, len(c.Cells))
-	for i, x := range c.Cells {
-		cases[i] = result.Case{ID: x.ID, Params: x.Params}
-	}
-	return cases
-}
-
-func ofCells(c *result.Comparison, of func(*result.CellComparison) *float64) []*float64 {
-	vs := make([]*float64, len(c.Cells))
-	for i := range c.Cells {
-		vs[i] = of(&c.Cells[i])
-	}
-	return vs
-}
-
-func texts(c *result.Comparison, of func(*result.CellComparison) string) []string {
-	cells := make([]string, len(c.Cells))
-	for i := range c.Cells {
-		cells[i] = of(&c.Cells[i])
-	}
-	return cells
+	return values(c.Cells, func(x *result.CellComparison) result.Case { return result.Case{ID: x.ID, Params: x.Params} })
 }
 
 // addAcross names the values that are compared within one file.
 func (t *table) addAcross(c *result.Comparison) {
 	if c.Across != "" {
-		t.Columns = append(t.Columns, column{Name: c.Across, Cells: texts(c, func(x *result.CellComparison) string {
+		t.Columns = append(t.Columns, column{Name: c.Across, Cells: values(c.Cells, func(x *result.CellComparison) string {
 			return x.Base.Value + " -> " + x.Head.Value
 		})})
 	}
@@ -79,7 +59,7 @@ func (t *table) addSizes(c *result.Comparison) {
 		}
 		return itoa(s.N)
 	}
-	cells := texts(c, func(x *result.CellComparison) string { return size(x.Base) + "/" + size(x.Head) })
+	cells := values(c.Cells, func(x *result.CellComparison) string { return size(x.Base) + "/" + size(x.Head) })
 	if allEqual(cells) {
 		t.Common = append(t.Common, result.Param{Key: "N", Value: cells[0]})
 		return
@@ -93,8 +73,8 @@ func (t *table) addSides(c *result.Comparison) {
 	if slices.ContainsFunc(c.Cells, func(x result.CellComparison) bool { return x.Test == result.MethodWelch }) {
 		what, of = "Mean", func(s *result.SideStats) *float64 { return s.MeanNS }
 	}
-	base := ofCells(c, func(x *result.CellComparison) *float64 { return of(&x.Base) })
-	head := ofCells(c, func(x *result.CellComparison) *float64 { return of(&x.Head) })
+	base := values(c.Cells, func(x *result.CellComparison) *float64 { return of(&x.Base) })
+	head := values(c.Cells, func(x *result.CellComparison) *float64 { return of(&x.Head) })
 	both := append(append([]*float64{}, base...), head...)
 	unit := unitOf(both)
 	decimals := precision(both, unit.NS)
@@ -105,7 +85,7 @@ func (t *table) addSides(c *result.Comparison) {
 // addLatencyRatio adds the ratio of a percentile of end-to-end latency. There is
 // no test: a histogram is one sample of its percentile.
 func (t *table) addLatencyRatio(c *result.Comparison, name, quantile string) {
-	vs := ofCells(c, func(x *result.CellComparison) *float64 {
+	vs := values(c.Cells, func(x *result.CellComparison) *float64 {
 		for _, d := range x.Latency {
 			if d.Leg == "end_to_end" && d.Quantile == quantile {
 				return &d.Ratio
@@ -130,7 +110,7 @@ func verdictText(x *result.CellComparison) string {
 // addDeliveryChange adds a column if the delivery account of some cell changed.
 func (t *table) addDeliveryChange(c *result.Comparison) {
 	shown := false
-	cells := texts(c, func(x *result.CellComparison) string {
+	cells := values(c.Cells, func(x *result.CellComparison) string {
 		var parts []string
 		for _, d := range x.Delivery {
 			parts = append(parts, fmt.Sprintf("%s %s -> %s", d.Name, result.FormatInt(d.Base), result.FormatInt(d.Head)))

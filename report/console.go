@@ -117,29 +117,12 @@ func arrows(items []perCase) (lines []string) {
 
 // errorLines add up faults of the same kind and reason over all cases.
 func errorLines(cases []result.Case) (lines []string) {
-	type key struct {
-		kind   result.ErrorKind
-		reason string
-	}
-	var order []key
-	sum := map[key]*result.Error{}
+	var sum []result.Error
 	for _, c := range cases {
-		for _, e := range c.Errors {
-			k := key{e.Kind, e.Reason}
-			if sum[k] == nil {
-				first := e
-				sum[k], order = &first, append(order, k)
-				continue
-			}
-			sum[k].Count += e.Count
-		}
+		sum = result.AddErrors(sum, c.Errors)
 	}
-	for _, k := range order {
-		e := sum[k]
-		line := fmt.Sprintf("  %s: %s (%s times)", text.Plain(string(e.Kind)), text.Plain(e.Reason), result.FormatInt(e.Count))
-		if e.Count == 1 {
-			line = strings.Replace(line, " times)", " time)", 1)
-		}
+	for _, e := range sum {
+		line := fmt.Sprintf("  %s: %s (%s)", text.Plain(string(e.Kind)), text.Plain(e.Reason), text.Count(int(e.Count), "time"))
 		if e.Example != "" {
 			line += ", for example: " + text.Plain(e.Example)
 		}

@@ -281,7 +281,7 @@ func TestJUnitNotRun(t *testing.T) {
 	if !strings.Contains(s.Cases[1].Error.Message, "connect: refused (2 times)") {
 		t.Errorf("message %q", s.Cases[1].Error.Message)
 	}
-	// No case at all is no success either.
+	// A report without cases is not a success either.
 	if err := xml.Unmarshal([]byte(render(t, "junit", blank())), &suites); err != nil || suites.Errors != 1 {
 		t.Errorf("an empty report has %d errors, %v", suites.Errors, err)
 	}
@@ -324,7 +324,7 @@ func TestGoBenchGrammar(t *testing.T) {
 				continue
 			}
 			if !strings.HasPrefix(line, "# ") && !benchConfig.MatchString(line) && !benchUnit.MatchString(line) {
-				t.Errorf("%s: %q is no line of the format", name, line)
+				t.Errorf("%s: %q is not a line of the format", name, line)
 			}
 		}
 		if len(samples) != len(r.Cases) {

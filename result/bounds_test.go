@@ -63,7 +63,7 @@ func TestManyElements(t *testing.T) {
 	}
 }
 
-// TestElementsCounted: what is no element does not count, and what a day of
+// TestElementsCounted: only elements of lists count, and what a day of
 // measuring fills is read.
 func TestElementsCounted(t *testing.T) {
 	for text, want := range map[string]int{

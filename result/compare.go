@@ -38,6 +38,7 @@ type OptionError struct {
 	Reason string
 }
 
+// Error names the option and says what is wrong with it.
 func (e *OptionError) Error() string { return fmt.Sprintf("compare: %s: %s", e.Option, e.Reason) }
 
 func optionError(option, format string, args ...any) error {

@@ -31,7 +31,7 @@ func compareFiles(t *testing.T, base, head *Input, o CompareOptions) *Comparison
 		t.Fatal(err)
 	}
 	if _, err := json.Marshal(c); err != nil {
-		t.Errorf("the comparison is no JSON: %v", err)
+		t.Errorf("the comparison is not JSON: %v", err)
 	}
 	return c
 }
@@ -267,7 +267,7 @@ func TestJoin(t *testing.T) {
 	if len(c.Cells) != 1 || len(c.Missing) != 11 || c.Cells[0].Test != MethodWelch {
 		t.Errorf("%d joined, %d missing", len(c.Cells), len(c.Missing))
 	}
-	// Nothing in common is no pass, and says why.
+	// Nothing in common is not a pass, and says why.
 	c = compareFiles(t, tsv, ours, CompareOptions{})
 	if c.Complete() || len(c.Cells) != 0 || !slices.ContainsFunc(c.Warnings, func(w Warning) bool {
 		return w.Code == CodeNoMatch && strings.Contains(w.Message, "Method") || strings.Contains(w.Message, "method (base)")
@@ -403,7 +403,7 @@ func TestCompareOneLaunch(t *testing.T) {
 	}
 }
 
-// TestCompareLaunches: a difference between the sides that is no larger than
+// TestCompareLaunches: a difference between the sides that is not larger than
 // that between launches of one side is not called one, however many iterations
 // each launch has.
 func TestCompareLaunches(t *testing.T) {

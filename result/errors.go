@@ -1,6 +1,9 @@
 package result
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Error is one class of faults, added up over the clients of a case.
 type Error struct {
@@ -9,6 +12,19 @@ type Error struct {
 	Reason  string     `json:"reason"`
 	Count   int64      `json:"count"`
 	Example string     `json:"example"`
+}
+
+// AddErrors adds more to sum: those of the same kind and reason become one.
+func AddErrors(sum, more []Error) []Error {
+	for _, e := range more {
+		i := slices.IndexFunc(sum, func(s Error) bool { return s.Kind == e.Kind && s.Reason == e.Reason })
+		if i < 0 {
+			sum = append(sum, e)
+			continue
+		}
+		sum[i].Count += e.Count
+	}
+	return sum
 }
 
 // ErrorKind says in which step of a client's life a fault occurred.
@@ -31,7 +47,7 @@ const (
 )
 
 // ErrorCause tells apart faults of one kind that need different remedies. It is
-// "" where the kind alone decides.
+// "" if the kind alone decides.
 type ErrorCause string
 
 // Causes of errors.
@@ -50,7 +66,7 @@ const (
 	CauseClosedBefore5  ErrorCause = "closed before v5" // the same, and before MQTT 5 it cannot give one
 )
 
-// Remedy is what to try against e, in one line; "" where there is no advice.
+// Remedy is what to try against e, in one line; "" if there is no advice.
 func (e *Error) Remedy() string {
 	if e.Cause == CauseReferred && e.Kind == ErrorDisconnect {
 		return "with --reconnect and --follow-server-reference clients go there, with user and password; or give that server as --url"

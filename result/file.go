@@ -24,7 +24,10 @@ type FileError struct {
 	Err  error
 }
 
+// Error names the operation, the file and the cause.
 func (e *FileError) Error() string { return fmt.Sprintf("%s report %s: %v", e.Op, e.Path, e.Err) }
+
+// Unwrap returns Err.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // fileError names path once: the causes of package os name a path too, which

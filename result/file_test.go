@@ -172,7 +172,7 @@ func TestWriteErrorsNameThePathOnce(t *testing.T) {
 }
 
 // TestWriteFullDevice writes to the device that is always full; a temporary
-// name beside it must not appear, and the device must stay what it is.
+// name next to it must not appear, and the device must stay what it is.
 func TestWriteFullDevice(t *testing.T) {
 	const full = "/dev/full"
 	before, err := os.Stat(full)
@@ -229,7 +229,7 @@ func TestDecodeSchemas(t *testing.T) {
 	_, err := Decode(strings.NewReader(`{"schema":"other/9"}`))
 	var se *schemaError
 	if !errors.As(err, &se) || se.Got != "other/9" {
-		t.Errorf("%v is no *SchemaError of other/9", err)
+		t.Errorf("%v is not a *SchemaError of other/9", err)
 	}
 	if r, err := Decode(strings.NewReader(`{"schema":"mqttload.report/1","added_later":1}`)); err != nil || r == nil {
 		t.Errorf("an added field is refused: %v", err)

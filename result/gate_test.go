@@ -100,7 +100,7 @@ func TestEveryMetricHasAValue(t *testing.T) {
 	}
 	for short, long := range shortNames {
 		if _, ok := metrics()[long]; !ok {
-			t.Errorf("%s is short for %s, which is no metric", short, long)
+			t.Errorf("%s is short for %s, which is not a metric", short, long)
 		}
 	}
 	for part, whole := range wholes {

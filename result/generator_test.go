@@ -20,8 +20,8 @@ func limited(id string, ns int64, kind string, change func(*Report)) *Input {
 	return InputOf(id, r)
 }
 
-// TestGeneratorLimit: what the load generator limited was as fast at least, so
-// that only what holds all the same is a verdict (KAT-11).
+// TestGeneratorLimit: a target that the load generator limited may be faster, so
+// that only a conclusion that is still valid is a verdict (KAT-11).
 func TestGeneratorLimit(t *testing.T) {
 	const g, b = "generator", "broker"
 	embedded := func(r *Report) { r.Target.Embedded = true }

@@ -123,3 +123,50 @@ func mergeHistograms(hs ...*Histogram) (*Histogram, error) {
 	}
 	return merged, nil
 }
+
+// NamedHistogram is one histogram of Latency under its JSON name.
+type NamedHistogram struct {
+	Name      string // "end_to_end"
+	Histogram *Histogram
+}
+
+// All returns the histograms of l, nil ones included, in the order of the file format.
+func (l Latency) All() []NamedHistogram {
+	fields := l.fields()
+	all := make([]NamedHistogram, len(fields))
+	for i, f := range fields {
+		all[i] = NamedHistogram{f.name, *f.at}
+	}
+	return all
+}
+
+type latencyField struct {
+	name string
+	at   **Histogram
+}
+
+func (l *Latency) fields() []latencyField {
+	return []latencyField{
+		{"end_to_end", &l.EndToEnd}, {"service", &l.Service}, {"send_lag", &l.SendLag}, {"ack", &l.Ack},
+		{"pubrec", &l.Pubrec}, {"connect", &l.Connect}, {"tls_handshake", &l.TLSHandshake},
+		{"connack", &l.Connack}, {"subscribe", &l.Subscribe},
+		{"dns", &l.DNS}, {"tls_resumed", &l.TLSResumed}, {"reconnect", &l.Reconnect}, {"reauth", &l.Reauth},
+	}
+}
+
+// mergedLatency adds the histograms of several files; those of one stay as they are.
+func mergedLatency(parts []Latency) (sum Latency, err error) {
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	for i, f := range sum.fields() {
+		var all []*Histogram
+		for _, p := range parts {
+			all = append(all, *p.fields()[i].at)
+		}
+		if *f.at, err = mergeHistograms(all...); err != nil {
+			return sum, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return sum, nil
+}

@@ -20,6 +20,7 @@ type MergeError struct {
 	Differences []Difference
 }
 
+// Error gives the reason.
 func (e *MergeError) Error() string { return "merge reports: " + e.Reason }
 
 func mergeError(format string, args ...any) error {
@@ -227,11 +228,10 @@ func mergedCase(id string, reports []*Report, side bool) (Case, error) {
 		offered = append(offered, c.Offered)
 		out.join(c, r.Run.ID)
 	}
-	legs, err := mergedLegs(latencies)
-	if err != nil {
+	var err error
+	if out.Latency, err = mergedLatency(latencies); err != nil {
 		return out, err
 	}
-	out.Latency = latencyOf(legs)
 	out.Summary = Summarize(out.Iterations, out.OperationsPerMessage)
 	if side {
 		out.addThroughput()
@@ -281,7 +281,7 @@ func (out *Case) join(c *Case, run string) {
 	}
 	out.Timeline = append(out.Timeline, c.Timeline...)
 	slices.SortStableFunc(out.Timeline, func(a, b Tick) int { return int(min(max(a.TNS-b.TNS, -1), 1)) })
-	out.addErrors(c.Errors)
+	out.Errors = AddErrors(out.Errors, c.Errors)
 	for _, w := range c.Warnings {
 		if !slices.Contains(computedCodes, w.Code) && !slices.Contains(out.Warnings, w) {
 			out.Warnings = append(out.Warnings, w)
@@ -292,17 +292,6 @@ func (out *Case) join(c *Case, run string) {
 // computedCodes are those of Analyze, which looks at the merged case again.
 var computedCodes = []string{
 	CodeZeroMeasurement, CodeMinIterationTime, CodeStalled, CodeOutliers, CodeMultimodal, CodeGeneratorLimited, CodeClosedLoopStall, CodeLatencyClamped, CodeLedger,
-}
-
-func (out *Case) addErrors(errs []Error) {
-	for _, e := range errs {
-		i := slices.IndexFunc(out.Errors, func(o Error) bool { return o.Kind == e.Kind && o.Reason == e.Reason })
-		if i < 0 {
-			out.Errors = append(out.Errors, e)
-			continue
-		}
-		out.Errors[i].Count += e.Count
-	}
 }
 
 // mergedWarnings says which runs out was merged from, and which runs are missing.
@@ -324,16 +313,6 @@ func (out *Case) mergedWarnings(reports []*Report, parts []string) []Warning {
 			len(parts), len(reports), strings.Join(without, " and "), strings.Join(parts, ", "))
 	}
 	return append([]Warning{w}, out.Warnings...)
-}
-
-// latencyOf is the legs, in the order of Latency.All, as a Latency.
-func latencyOf(legs []NamedHistogram) Latency {
-	at := func(i int) *Histogram { return legs[i].Histogram }
-	return Latency{
-		EndToEnd: at(0), Service: at(1), SendLag: at(2), Ack: at(3), Pubrec: at(4),
-		Connect: at(5), TLSHandshake: at(6), Connack: at(7), Subscribe: at(8), DNS: at(9),
-		TLSResumed: at(10), Reconnect: at(11), Reauth: at(12),
-	}
 }
 
 // addThroughput puts the sums of runs that ran side by side in the summary.

@@ -88,20 +88,21 @@ func (c *comparer) noticeMinor(files []*Input) {
 
 // latencyDeltas compares the percentiles of every histogram that both sides have.
 func latencyDeltas(b, h *side) ([]LatencyDelta, error) {
-	base, err := mergedLegs(b.latency)
+	base, err := mergedLatency(b.latency)
 	if err != nil {
 		return nil, err
 	}
-	head, err := mergedLegs(h.latency)
+	head, err := mergedLatency(h.latency)
 	if err != nil {
 		return nil, err
 	}
 	var deltas []LatencyDelta
-	for i, leg := range base {
-		if leg.Histogram == nil || head[i].Histogram == nil {
+	heads := head.All()
+	for i, leg := range base.All() {
+		if leg.Histogram == nil || heads[i].Histogram == nil {
 			continue
 		}
-		x, y := leg.Histogram, head[i].Histogram
+		x, y := leg.Histogram, heads[i].Histogram
 		for _, q := range []struct {
 			name string
 			b, h int64
@@ -113,26 +114,6 @@ func latencyDeltas(b, h *side) ([]LatencyDelta, error) {
 		}
 	}
 	return deltas, nil
-}
-
-// mergedLegs adds the histograms of several files; those of one stay as they are.
-func mergedLegs(parts []Latency) ([]NamedHistogram, error) {
-	if len(parts) == 1 {
-		return parts[0].All(), nil
-	}
-	legs := Latency{}.All()
-	for i := range legs {
-		var all []*Histogram
-		for _, p := range parts {
-			all = append(all, p.All()[i].Histogram)
-		}
-		merged, err := mergeHistograms(all...)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", legs[i].Name, err)
-		}
-		legs[i].Histogram = merged
-	}
-	return legs, nil
 }
 
 // moreThanBefore is the factor by which a share that was not 0 must grow to be worse:
@@ -154,7 +135,7 @@ func deliveryChanges(b, h *side) []DeliveryChange {
 		{"lost", x.Lost, x.Expected, y.Lost, y.Expected, h.broke(BreachLost)},
 		{"duplicated", x.Duplicated, x.Received, y.Duplicated, y.Received, h.broke(BreachDuplicated)},
 		{"corrupted", x.Corrupted, x.Delivered, y.Corrupted, y.Delivered, true},
-		{"nacked", x.Nacked, x.Sent, y.Nacked, y.Sent, true},
+		{"rejected", x.Nacked, x.Sent, y.Nacked, y.Sent, true},
 		{"unsent", x.Unsent, x.Scheduled, y.Unsent, y.Scheduled, true},
 		{"reordered", x.Reordered, x.Delivered, y.Reordered, y.Delivered, false},
 		{"late", x.Late, x.Expected, y.Late, y.Expected, false},

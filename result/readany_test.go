@@ -176,7 +176,7 @@ func TestReadOwn(t *testing.T) {
 	}
 }
 
-// TestUnreadable: every input that is no report is one clear error of a type.
+// TestUnreadable: every input that is not a report is one clear error of a type.
 func TestUnreadable(t *testing.T) {
 	own, err := json.Marshal(sampleReport())
 	if err != nil {

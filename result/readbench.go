@@ -135,22 +135,6 @@ func unescaped(s string) string {
 	return s
 }
 
-// summaryOf is the time columns of Summarize for bare samples.
-func summaryOf(samples []float64) Summary {
-	s := Summary{N: len(samples)}
-	if len(samples) == 0 {
-		return s
-	}
-	xs := slices.Sorted(slices.Values(samples))
-	mean, median := stats.Mean(xs), stats.Quantile(xs, 0.5)
-	rate := 1e9 / mean
-	s.MeanNS, s.MedianNS, s.MinNS, s.MaxNS, s.ReqPerSec = &mean, &median, &xs[0], &xs[len(xs)-1], &rate
-	if s.StdDevNS = stats.StdDev(xs); s.StdDevNS != nil {
-		s.ErrorNS = stats.MarginOfError(*s.StdDevNS, len(xs))
-	}
-	return s
-}
-
 // markStall looks for a stalled iteration among bare samples.
 func (c *Cell) markStall() {
 	if c.IterationNS == nil || len(c.Samples) == 0 {

@@ -25,21 +25,25 @@ func samples(its []Iteration) []float64 {
 // iterations, so long iterations weigh more in them than in the mean, and with
 // opsPerMessage 2 a message is two operations. Undefined values are nil.
 func Summarize(its []Iteration, opsPerMessage int) Summary {
-	xs := samples(its)
-	s := Summary{N: len(xs)}
+	s := summaryOf(samples(its))
 	s.MessagesPerSec, s.BytesPerSec = throughput(its, opsPerMessage)
 	s.DeliveriesPerSec = deliveries(its)
-	if len(xs) == 0 {
+	return s
+}
+
+// summaryOf is the summary of samples in ns per operation, without throughput.
+func summaryOf(samples []float64) Summary {
+	s := Summary{N: len(samples)}
+	if len(samples) == 0 {
 		return s
 	}
-	mean := stats.Mean(xs)
-	s.MeanNS, s.StdDevNS = &mean, stats.StdDev(xs)
-	if s.StdDevNS != nil {
-		s.ErrorNS = stats.MarginOfError(*s.StdDevNS, len(xs))
+	mean := stats.Mean(samples)
+	if s.StdDevNS = stats.StdDev(samples); s.StdDevNS != nil {
+		s.ErrorNS = stats.MarginOfError(*s.StdDevNS, len(samples))
 	}
-	slices.Sort(xs)
+	xs := slices.Sorted(slices.Values(samples))
 	median, rate := stats.Quantile(xs, 0.5), 1e9/mean
-	s.MedianNS, s.MinNS, s.MaxNS, s.ReqPerSec = &median, &xs[0], &xs[len(xs)-1], &rate
+	s.MeanNS, s.MedianNS, s.MinNS, s.MaxNS, s.ReqPerSec = &mean, &median, &xs[0], &xs[len(xs)-1], &rate
 	return s
 }
 

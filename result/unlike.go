@@ -24,11 +24,13 @@ type Difference struct {
 	Head string `json:"head"`
 }
 
+// String is the key and both values: "cores: 2, 8".
 func (d Difference) String() string { return fmt.Sprintf("%s: %s, %s", d.Key, d.Base, d.Head) }
 
 // UnlikeError names every condition in which the runs differ and that was not allowed.
 type UnlikeError struct{ Differences []Difference }
 
+// Error lists the differences and the keys that allow them.
 func (e *UnlikeError) Error() string {
 	var all, keys []string
 	for _, d := range e.Differences {

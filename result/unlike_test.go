@@ -125,7 +125,7 @@ func TestDeliveryChanges(t *testing.T) {
 		{"1", Delivery{}, Delivery{Duplicated: 1}, "duplicated", false},
 		{"2", Delivery{}, Delivery{Duplicated: 1}, "duplicated", true},
 		{"0", Delivery{}, Delivery{Corrupted: 1}, "corrupted", true},
-		{"0", Delivery{}, Delivery{Nacked: 1}, "nacked", true},
+		{"0", Delivery{}, Delivery{Nacked: 1}, "rejected", true},
 		{"1", Delivery{}, Delivery{Reordered: 1}, "reordered", false},
 	} {
 		cell := compareFiles(t, input("a", tt.qos, tt.base), input("b", tt.qos, tt.head), CompareOptions{}).Cells[0]

@@ -258,19 +258,3 @@ func clientsMissing(c Case) []Warning {
 		Hint:    "the errors say why; do not compare this row with a complete one",
 	}}
 }
-
-// NamedHistogram is one histogram of Latency under its JSON name.
-type NamedHistogram struct {
-	Name      string // "end_to_end"
-	Histogram *Histogram
-}
-
-// All returns the histograms of l, nil ones included, in the order of the file format.
-func (l Latency) All() []NamedHistogram {
-	return []NamedHistogram{
-		{"end_to_end", l.EndToEnd}, {"service", l.Service}, {"send_lag", l.SendLag}, {"ack", l.Ack},
-		{"pubrec", l.Pubrec}, {"connect", l.Connect}, {"tls_handshake", l.TLSHandshake},
-		{"connack", l.Connack}, {"subscribe", l.Subscribe},
-		{"dns", l.DNS}, {"tls_resumed", l.TLSResumed}, {"reconnect", l.Reconnect}, {"reauth", l.Reauth},
-	}
-}
