@@ -87,7 +87,7 @@ func (f *configFile) unknown(p strictyaml.Pair) {
 		f.fail(p.Line, "", "unknown key %q, did you mean %q?", p.Name, near)
 	case p.Value.Absent():
 		// {password: s3,cret} has a part of the value as its second key.
-		f.fail(p.Line, "quote a value that holds a comma", "a word without a value stands where a key is expected")
+		f.fail(p.Line, "quote a value that holds a comma", "found a word without a value instead of a key")
 	default:
 		f.fail(p.Line, "keys are the long names of flags; a scenario file is given as run's argument", "unknown key %q", p.Name)
 	}

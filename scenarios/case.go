@@ -4,14 +4,14 @@
 // a YAML file ([Open], [Parse]), and settings from elsewhere override single keys
 // ([Scenario.Set]). One table of fields is the schema of all of these, so that a
 // flag and a line of a file are checked by the same code. [Scenario.Cases] expands
-// the matrix and settles every default: a [Case] holds plain numbers, and whoever
-// runs it need not know how they were written. [Filler] makes the payloads of its
+// the matrix and settles every default: a [Case] holds plain numbers, and the
+// engine need not know how they were written. [Filler] makes the payloads of its
 // messages, and [Expand] the topics and names of its clients.
 //
 // The package reads the files that a scenario names: payloads, traces, passwords,
 // credentials. It opens no connection, prints nothing and does not read the
-// environment. Faults are returned all at once, each with the line or the flag to
-// blame and with a remedy ([Errors]); no password is repeated in them.
+// environment. Faults are returned all at once, each with its line or flag and with a
+// remedy ([Errors]). None repeats a password.
 package scenarios
 
 import (

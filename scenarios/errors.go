@@ -12,7 +12,7 @@ import (
 // neither a password nor the user information of a URL.
 type Error struct {
 	File string // the scenario file; empty for a setting
-	Line int    // from 1; 0 where no line is to blame
+	Line int    // from 1; 0 where the fault has no line
 	Path string // "matrix.qos[1]", or where a setting came from: "--qos"
 	Msg  string // cause, and remedy unless Hint has it
 	Hint string // remedy

@@ -219,7 +219,7 @@ func (d *decoder) unknown(section string, p strictyaml.Pair) {
 		d.fail(p.Line, p.Value.Path, "unknown key %q, did you mean %q, which belongs to %s?", name, near, fieldOf(near).section)
 	} else if p.Value.Absent() {
 		// {password: s3,cret} has a part of the value as its second key.
-		d.fail(p.Line, section, "a word without a value stands where a key is expected: quote a value that holds a comma")
+		d.fail(p.Line, section, "found a word without a value instead of a key: quote a value that holds a comma")
 	} else {
 		d.fail(p.Line, p.Value.Path, "unknown key %q: known here are %s", name, strings.Join(here, ", "))
 	}

@@ -241,11 +241,11 @@ func TestParseErrors(t *testing.T) {
 		{"anchor", "clients:\n  password: &s3cret x\n", []string{"x.yaml:2: anchors and aliases are not supported: write the value out, and quote one that begins with & or *"}},
 		{"secret tag", "clients:\n  password: !s3cret\n", []string{"x.yaml:2: tags are not supported: quote a value that begins with !"}},
 		{"secret tag handle", "clients:\n  password: !s3cret!x\n", []string{"x.yaml:2: not YAML: found undefined tag handle"}},
-		{"no space", "clients: {username: u, password:s3cret}\n", []string{`x.yaml:1: key "password" has no space behind its colon: write password: VALUE`}},
+		{"no space", "clients: {username: u, password:s3cret}\n", []string{`x.yaml:1: key "password" has no space after its colon: write password: VALUE`}},
 		{"no space, twice", "clients: {a:s3cret: 1, a:s3cret: 2}\n", []string{
 			`x.yaml:1: key "a" is given twice, first in line 1`,
 			`x.yaml:1: unknown key "a": known here are topic, client_id, username, password, password_file, password_env, keepalive, clean_start, session_expiry, retain, credentials, user_properties, topic_alias, topic_alias_maximum, receive_maximum, maximum_packet_size, request_problem_information, request_response_information, message_expiry, payload_format, subscription_identifier, no_local, retain_as_published, retain_handling, content_type, response_topic, correlation_data, auth_method, reauth_interval, will_topic, will_payload, will_qos, will_retain, will_delay`}},
-		{"a comma in a value", "clients: {username: u, password: x,s3cret9}\n", []string{"x.yaml:1: a word without a value stands where a key is expected: quote a value that holds a comma"}},
+		{"a comma in a value", "clients: {username: u, password: x,s3cret9}\n", []string{"x.yaml:1: found a word without a value instead of a key: quote a value that holds a comma"}},
 		{"all of a list", "target: {url: [mqtt://a:99999, h, http://b, ws://c], source_ip: [a, b]}\ntls:\n  curves:\n    - X\n    - Y\n", []string{
 			"x.yaml:1: url: number 1 of 4: port must be 1-65535", `x.yaml:1: url: number 3 of 4: scheme "http" is unknown: known are mqtt, tcp, mqtts, ssl, tls and tcps`,
 			"x.yaml:1: url: number 4 of 4: scheme ws is not supported yet: mqtt, tcp, mqtts, ssl, tls and tcps are",

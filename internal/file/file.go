@@ -24,7 +24,7 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// The size is asked first so that a huge file is not read up to the limit.
+	// The size is checked first so that a huge file is not read up to the limit.
 	info, err := f.Stat()
 	if err != nil {
 		return nil, Cause(err)

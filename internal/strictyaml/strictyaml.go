@@ -29,9 +29,9 @@ const MaxSize = 1 << 20
 const maxDepth = 16
 
 // Fault is one thing that is wrong with a file. It never repeats what may be a
-// password: a value, or what stands behind a colon without a space.
+// password: a value, or what follows a colon without a space.
 type Fault struct {
-	Line   int    // from 1; 0 where no line is to blame
+	Line   int    // from 1; 0 where the fault has no line
 	Path   string // as [Node.Path]
 	Cause  string
 	Remedy string // may be empty
@@ -138,7 +138,7 @@ func (b *builder) pairs(y *yaml.Node, path string, depth int) []Pair {
 		case colon && isNull(v) && v.Value == "":
 			// {user: u, password:s3cret} is one key without a value.
 			name = text.Short(name)
-			b.fail(k.Line, at, fmt.Sprintf("write %s: VALUE", name), "key %q has no space behind its colon", name)
+			b.fail(k.Line, at, fmt.Sprintf("write %s: VALUE", name), "key %q has no space after its colon", name)
 		case repeated:
 			b.fail(k.Line, at, "", "key %q is given twice, first in line %d", text.Short(name), line)
 		default:

@@ -69,7 +69,7 @@ func TestParseFaults(t *testing.T) {
 		"x: {<<: {a: 1}}":            {"1 x: " + key},
 		"? [a]\n: 1\n":               {"1: " + key},
 		"&x a: 1":                    {"1: " + key},
-		"{user: u, password:s3cret}": {`1 password: key "password" has no space behind its colon: write password: VALUE`},
+		"{user: u, password:s3cret}": {`1 password: key "password" has no space after its colon: write password: VALUE`},
 		"a: 1\na: 2\na: 3":           {`2 a: key "a" is given twice, first in line 1`, `3 a: key "a" is given twice, first in line 1`},
 		"{a:s3cret: 1, a:s3cret: 2}": {`1 a: key "a" is given twice, first in line 1`},
 		"a: \"\n":                    {"2: not YAML: found unexpected end of stream"},

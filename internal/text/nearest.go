@@ -38,7 +38,7 @@ var (
 // letters makes connect-timeout, connectTimeout and connect_timeout the same word.
 func letters(s string) string { return joined.Replace(strings.ToLower(s)) }
 
-// Distance counts the insertions, deletions, substitutions and swaps of
+// distance counts the insertions, deletions, substitutions and swaps of
 // neighbouring bytes that lead from a to b (optimal string alignment). Texts of
 // more than 64 bytes are as far apart as they are long.
 func distance(a, b string) int {

@@ -36,7 +36,7 @@ func TestDistance(t *testing.T) {
 		{long[:64], long[1:], 0}, {long, long, 65}, {"a", long, 65},
 	} {
 		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("Distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 }
