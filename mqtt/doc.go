@@ -24,9 +24,9 @@
 // itself and renews its subscriptions.
 //
 // Because it measures, the client does not smooth anything over. It resends only
-// on a new connection, never on a timer [MQTT-4.4.0-1]. It never drops a message
-// and keeps no queue of its own: a message that does not fit is the caller's to
-// offer again. It does not store anything on disk and does not route messages to
-// callbacks by topic. If the broker breaks the protocol, the client disconnects,
-// and the error says which rule was broken.
+// on a new connection, never on a timer [MQTT-4.4.0-1]. It has no queue behind the
+// out buffer and drops nothing: if a message does not fit, the caller is told to try
+// again later. It stores nothing on disk and does not route messages to callbacks by
+// topic. If the broker breaks the protocol, the client disconnects, and the error
+// says which rule was broken.
 package mqtt

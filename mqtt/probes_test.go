@@ -11,9 +11,9 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestProbes sends a client what the tables of the standard allow a server and
-// what they do not, and compares what becomes of the connection, and the reason
-// code of the client's DISCONNECT.
+// TestProbes sends a client packets that the tables of the standard allow a server to
+// send, and packets that they do not. It checks whether the connection ends, and the
+// reason code of the client's DISCONNECT.
 func TestProbes(t *testing.T) {
 	for _, set := range []struct {
 		name   string
@@ -42,7 +42,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// probe fails unless a client does with p what the standard says.
+// probe sends p to a client and checks that it does what the standard says.
 func probe(t *testing.T, v packet.Version, p mqtttest.Probe) {
 	t.Helper()
 	typ := packet.Type(p.Packet[0] >> 4)
@@ -55,7 +55,7 @@ func probe(t *testing.T, v packet.Version, p mqtttest.Probe) {
 		Properties: packet.Properties{TopicAliasMaximum: &aliases},
 	})
 	if err == nil {
-		// What is answered is to have been asked.
+		// An answer needs a request.
 		switch typ {
 		case packet.SUBACK:
 			_, _ = c.Subscribe(t.Context(), []packet.Subscription{{Filter: "a"}}, packet.Properties{})
@@ -73,14 +73,14 @@ func probe(t *testing.T, v packet.Version, p mqtttest.Probe) {
 			t.Errorf("%s: % x: %v, closed with 0x%02x", p.Name, p.Packet, err, got.code)
 		}
 	case got.alive, p.Codes == nil && got.code != 0,
-		// CONNACK: a client that has not been accepted need not say why.
+		// CONNACK: a client that was not accepted need not send a reason.
 		p.Codes != nil && v == packet.V5 && got.code != 0 && !slices.Contains(p.Codes, got.code),
 		p.Codes != nil && v == packet.V5 && got.code == 0 && typ != packet.CONNACK:
 		t.Errorf("%s: % x: alive=%v, closed with 0x%02x, want % x", p.Name, p.Packet, got.alive, got.code, p.Codes)
 	}
 }
 
-// publications are the probes that a server may send as well.
+// publications are the probes of PUBLISH, which a server may send too.
 func publications(probes []mqtttest.Probe) []mqtttest.Probe {
 	return slices.DeleteFunc(probes, func(p mqtttest.Probe) bool { return p.Packet[0] != byte(packet.PUBLISH)<<4 })
 }
@@ -90,8 +90,8 @@ type verdict struct {
 	code  byte // of its DISCONNECT
 }
 
-// serveProbe is a server that sends the packet, after CONNACK unless it is one, and
-// after the request that it answers, and then a QoS 1 message.
+// serveProbe is a server that sends CONNACK, waits for a request if the packet answers
+// one, sends the packet, and then a QoS 1 message. A probe of CONNACK replaces the first.
 func serveProbe(t *testing.T, peer *mqtttest.Peer, v packet.Version, typ packet.Type, probe []byte) (got verdict) {
 	hello, alive := connack311, "32 07 0001 61 ffff 7878"
 	if v == packet.V5 {
@@ -110,7 +110,7 @@ func serveProbe(t *testing.T, peer *mqtttest.Peer, v packet.Version, typ packet.
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		// It ends early where the client closes early, which is what is looked for.
+		// The write fails if the client has closed, as it should for some probes.
 		peer.TrySend(slices.Concat(out, probe, mqtttest.Hex(t, alive)))
 	}()
 	defer func() {

@@ -11,8 +11,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestProperties: what a PUBLISH may say of itself reaches the wire, and what
-// only a broker may say does not.
+// TestProperties: the properties of a PUBLISH are sent, but not those that only a broker
+// may send.
 func TestProperties(t *testing.T) {
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, connack5)
 	p := packet.Publish{Topic: []byte("a")}
@@ -41,7 +41,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestSubscriptionIdentifier goes out where the broker allows it.
+// TestSubscriptionIdentifier: a Subscription Identifier is sent if the broker allows it.
 func TestSubscriptionIdentifier(t *testing.T) {
 	subscribe := func(c *Client) error {
 		_, err := c.Subscribe(t.Context(), []packet.Subscription{{Filter: "b"}}, packet.Properties{SubscriptionIDs: []uint32{300}})
@@ -62,8 +62,8 @@ func TestSubscriptionIdentifier(t *testing.T) {
 	}
 }
 
-// TestProblemInfo: [MQTT-3.1.2-29] who asked not to be told reasons is not told
-// any, except in CONNACK, PUBLISH and DISCONNECT.
+// TestProblemInfo: [MQTT-3.1.2-29] with Request Problem Information 0, a Reason String or
+// User Property is an error except in CONNACK, PUBLISH and DISCONNECT.
 func TestProblemInfo(t *testing.T) {
 	const text, user = "1f 0001 72", "26 0001 6e 0001 76"
 	for name, tt := range map[string]struct{ send, want string }{
@@ -97,7 +97,7 @@ func TestProblemInfo(t *testing.T) {
 	}
 }
 
-// alive checks that the client still answers.
+// alive checks that the client still acknowledges messages.
 func alive(t *testing.T, peer *mqtttest.Peer) {
 	t.Helper()
 	peer.Send("32 08 0001 61 0063 00 6869")
@@ -110,8 +110,8 @@ func alive(t *testing.T, peer *mqtttest.Peer) {
 	}
 }
 
-// TestDisconnectExpiry: a session that CONNECT did not ask for cannot be asked
-// for at the end. [MQTT5 3.14.2.2.2]
+// TestDisconnectExpiry: DISCONNECT cannot set a Session Expiry Interval if that of
+// CONNECT was 0. [MQTT5 3.14.2.2.2]
 func TestDisconnectExpiry(t *testing.T) {
 	later := packet.Disconnect{Properties: packet.Properties{SessionExpiry: new(uint32(9))}}
 	c, _ := start(t, Config{Version: packet.V5, CleanStart: true}, connack5)
@@ -123,15 +123,15 @@ func TestDisconnectExpiry(t *testing.T) {
 	go c.DisconnectWith(t.Context(), later)
 	peer.Expect("e0 07 00 05 1100000009")
 	peer.ExpectEnd()
-	// [MQTT-3.14.4-3] 0x04 is the caller's wish for the will.
+	// [MQTT-3.14.4-3] With 0x04 the broker publishes the will.
 	c, peer = start(t, Config{Version: packet.V5, CleanStart: true}, connack5)
 	go c.Disconnect(t.Context(), packet.ReasonDisconnectWithWill)
 	peer.Expect("e0 01 04")
 	peer.ExpectEnd()
 }
 
-// TestMQTT31: what 3.1 has of its own: its name and level, short identifiers,
-// and a SUBACK that knows no failure.
+// TestMQTT31: the differences of 3.1: protocol name and level, short client identifiers,
+// and a SUBACK without error codes.
 func TestMQTT31(t *testing.T) {
 	_, err := Connect(t.Context(), Config{Version: packet.V31, ClientID: strings.Repeat("x", 24)})
 	if err == nil || !strings.Contains(err.Error(), "24 characters; MQTT 3.1 allows 23") {
@@ -151,7 +151,7 @@ func TestMQTT31(t *testing.T) {
 	}
 }
 
-// TestConnectName: each version begins as it must.
+// TestConnectName: CONNECT has the protocol name and level of each version.
 func TestConnectName(t *testing.T) {
 	for v, want := range map[packet.Version]string{
 		packet.V31:  "10 0f 0006 4d5149736470 03 02 0000 0001 63",
@@ -166,8 +166,7 @@ func TestConnectName(t *testing.T) {
 	}
 }
 
-// TestConnectProperties: what CONNECT asks of the broker, a will that waits
-// among it, reaches the wire in its order.
+// TestConnectProperties: the properties of CONNECT and of its will are sent in order.
 func TestConnectProperties(t *testing.T) {
 	cfg := Config{
 		Version: packet.V5, ClientID: "c", CleanStart: true,

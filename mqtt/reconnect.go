@@ -13,7 +13,7 @@ import (
 
 // ErrTakenOver means that the broker has given the session to another connection.
 // A link does not reconnect then: two clients with one id would disconnect each
-// other for ever.
+// other forever.
 var ErrTakenOver = errors.New("session taken over: another client uses this id; give every client its own")
 
 // ErrConnectTimeout means that an attempt has exceeded [LinkConfig.ConnectTimeout].
@@ -49,7 +49,7 @@ type LinkConfig struct {
 	// ConnectTimeout bounds one attempt to connect and, separately, to subscribe; 0
 	// is 10 s.
 	ConnectTimeout time.Duration
-	// GiveUp is how long a link may be down before it ends; 0 is for ever.
+	// GiveUp is how long a link may be down before it ends; 0 is forever.
 	GiveUp time.Duration
 	// Refer resolves a Server Reference (codes 0x9C and 0x9D). It returns the dialer
 	// for that server, which all later attempts use. If Refer is nil, a refusal

@@ -17,7 +17,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// journal is a LinkHandler that writes down what it is told.
+// journal is a LinkHandler that records its calls.
 type journal struct {
 	NopHandler
 	mu         sync.Mutex
@@ -51,8 +51,8 @@ func (j *journal) String() string {
 	return strings.Join(j.lines, ", ")
 }
 
-// theatre gives every attempt to connect the next scene: a script for the peer
-// of that connection. A nil scene refuses to be dialled.
+// theatre gives each connection attempt the next scene: a script for the peer. With a nil
+// scene the dialer fails.
 type theatre struct {
 	t      *testing.T
 	v      packet.Version
@@ -73,7 +73,7 @@ func (s *theatre) dial(context.Context) (net.Conn, error) {
 	return nc, nil
 }
 
-// half is a random number for exact waits.
+// half replaces the random numbers of a Backoff, so that waits are exact.
 func half() float64 { return 0.5 }
 
 func (s *theatre) config(j *journal) LinkConfig {
@@ -88,13 +88,13 @@ func accept(p *mqtttest.Peer, connack string) {
 	p.Send(connack)
 }
 
-// settled lets Open return before a script goes on: a connection that is lost
-// earlier is an error of Open.
+// settled waits until Open has returned: if the connection were lost earlier, Open would
+// fail. In a synctest bubble time passes only when all goroutines wait.
 func settled() { time.Sleep(time.Millisecond) }
 
-// TestLink: a connection is lost, made again after waits that double, with the
-// session and the asked keep alive, though the broker had set another; then it
-// is closed.
+// TestLink: after its connection is lost, a link reconnects with waits that double. It
+// uses the session, and its own keep alive although the broker had set another. Then the
+// link is closed.
 func TestLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(journal)
@@ -124,7 +124,7 @@ func TestLink(t *testing.T) {
 		}
 		publish(t, l.Client(), 1, 1, 0)
 		began := time.Now()
-		// 0.1, 0.2 and 0.4 s, each by half.
+		// Half of 0.1, 0.2 and 0.4 s.
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		want := []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 350 * time.Millisecond}
@@ -148,9 +148,9 @@ func TestLink(t *testing.T) {
 	})
 }
 
-// TestLinkMQTT5: the asked keep alive is asked again although the broker has
-// set its own, the assigned identifier is used, a clean start is not repeated
-// once there is a session, and without one the link subscribes again.
+// TestLinkMQTT5: a reconnecting link sends its own keep alive although the broker had set
+// another, uses the assigned client identifier, and does not repeat the clean start once
+// there is a session. If the broker has lost the session, it subscribes again.
 // (eclipse-paho/paho.mqtt.c#1421, eclipse-paho/paho.mqtt.cpp#423)
 func TestLinkMQTT5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestLinkMQTT5(t *testing.T) {
 	})
 }
 
-// TestLinkEnds: what is not worth another attempt, and says so.
+// TestLinkEnds: errors after which a link does not try again, and their texts.
 func TestLinkEnds(t *testing.T) {
 	hold := func(p *mqtttest.Peer) { accept(p, connack5); p.Drain() }
 	closes := func(p *mqtttest.Peer) { accept(p, connack5); settled(); p.Close() }
@@ -267,7 +267,7 @@ func TestLinkEnds(t *testing.T) {
 	}
 }
 
-// TestLinkRefer: a server reference is followed when asked, but not in circles.
+// TestLinkRefer: with LinkConfig.Refer a link follows server references, but not without end.
 func TestLinkRefer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(journal)
@@ -296,8 +296,7 @@ func TestLinkRefer(t *testing.T) {
 	})
 }
 
-// TestLinkClosedMeanwhile: closing ends a link in every state, with all of its
-// goroutines.
+// TestLinkClosedMeanwhile: Close ends a link in every state, and all of its goroutines.
 func TestLinkClosedMeanwhile(t *testing.T) {
 	silent := func(p *mqtttest.Peer) { p.Drain() }
 	closes := func(p *mqtttest.Peer) { accept(p, connack311); settled(); p.Close() }
@@ -343,15 +342,15 @@ func TestLinkClosedMeanwhile(t *testing.T) {
 					if !errors.Is(j.err, ErrClosed) {
 						t.Errorf("ended by %v: %s", j.err, j)
 					}
-					// A goroutine left in the bubble fails the test by itself.
+					// If a goroutine is left in the bubble, synctest fails the test.
 				})
 			}
 		})
 	}
 }
 
-// TestLinkOpenFails: nothing is tried again before the link has stood once, and
-// a refused subscription is an error that names the filter (case of SUBACK 0x87).
+// TestLinkOpenFails: Open does not retry, and a refused subscription (SUBACK 0x87) is an
+// error that names the filter.
 func TestLinkOpenFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(journal)
@@ -383,8 +382,8 @@ func TestLinkOpenFails(t *testing.T) {
 	})
 }
 
-// TestLinkFlaps: a connection that is lost as soon as it stands does not make
-// the next wait short again; one that held does.
+// TestLinkFlaps: the waits go on growing after a connection that was lost at once, but
+// start again at the minimum after one that lasted.
 func TestLinkFlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(journal)
@@ -412,9 +411,9 @@ func TestLinkFlaps(t *testing.T) {
 	})
 }
 
-// TestLinkSubscribesUntilAnswered: a connection that is lost before its SUBACK
-// leaves a session without the subscriptions; the broker has it, and yet they
-// are made on the next one.
+// TestLinkSubscribesUntilAnswered: if a connection is lost before its SUBACK, the
+// broker's session may lack the subscriptions. So the next connection makes them although
+// the session is present.
 func TestLinkSubscribesUntilAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(journal)

@@ -14,8 +14,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// tally is a broker of one client that keeps a session: it counts what comes,
-// cuts the connection before a message, and lets nobody in for a while.
+// tally is a broker of one client that keeps a session. It counts messages, cuts the
+// connection before a certain message, and refuses connections for a while.
 type tally struct {
 	cutAt  int
 	away   time.Duration
@@ -100,8 +100,8 @@ func (b *tally) publish(out []byte, f packet.Frame, nth int) []byte {
 	return packet.AppendAck(out, packet.PUBACK, p.PacketID)
 }
 
-// clockwork publishes 1,000 numbered messages per second, of which those that
-// may not go yet wait.
+// clockwork publishes 1,000 numbered messages per second. Messages that cannot be sent
+// yet wait.
 type clockwork struct {
 	journal
 	mu   sync.Mutex
@@ -144,9 +144,9 @@ func (w *clockwork) pump(due uint64) {
 	_ = w.c.Flush()
 }
 
-// TestCutUnderLoad: a minute at 1,000 messages a second, cut at message 30,000
-// and let in again a second later. At QoS 1 all arrive, what goes again has DUP
-// and comes first; at QoS 0 no more is missing than was under way.
+// TestCutUnderLoad: for a minute at 1,000 messages per second, the connection is cut at
+// message 30,000 and accepted again a second later. At QoS 1 all messages arrive, and the
+// resent ones come first, with DUP. At QoS 0 only messages that were in transit are lost.
 func TestCutUnderLoad(t *testing.T) {
 	for qos := byte(0); qos <= 1; qos++ {
 		t.Run(fmt.Sprintf("qos=%d", qos), func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestCutUnderLoad(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				l.Close()
-				synctest.Wait() // for the broker's end
+				synctest.Wait() // until the broker has finished
 				if b.fault != nil || !errors.Is(w.err, ErrClosed) {
 					t.Error(b.fault, w.err)
 				}
@@ -196,7 +196,7 @@ func TestCutUnderLoad(t *testing.T) {
 	}
 }
 
-// keeper is a client with a session that sends to nobody.
+// keeper is a client with a session whose writes are discarded.
 func keeper(t testing.TB, payload int) (*Client, *packet.Template) {
 	near, _ := net.Pipe()
 	c := &Client{conn: wire.New(near, wire.Options{}), session: &attachment{Session: NewSession()}}
@@ -223,8 +223,8 @@ func turn(c *Client, tmpl *packet.Template, n int) {
 	}
 }
 
-// TestKeepNoAllocations: what is kept for resending is kept in memory that was
-// there.
+// TestKeepNoAllocations: in steady state, keeping messages for resending allocates
+// nothing.
 func TestKeepNoAllocations(t *testing.T) {
 	c, tmpl := keeper(t, 10)
 	turn(c, tmpl, 100_000)
@@ -233,7 +233,7 @@ func TestKeepNoAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkKeep is what a Session costs per message: off against on.
+// BenchmarkKeep compares the cost of a message without and with a Session.
 func BenchmarkKeep(b *testing.B) {
 	for _, payload := range []int{10, 1024, 8192} {
 		for _, on := range []bool{false, true} {

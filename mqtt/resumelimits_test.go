@@ -12,9 +12,9 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestResumeWithinLimits: a broker that comes back with narrower limits is not
-// sent what is beyond them [MQTT-3.2.2-11, MQTT-3.2.2-14, MQTT-3.2.2-15]: Connect
-// says which message it is, and the session keeps it for a broker that takes it.
+// TestResumeWithinLimits: if a broker comes back with lower limits, messages beyond them
+// are not resent [MQTT-3.2.2-11, MQTT-3.2.2-14, MQTT-3.2.2-15]. The error of Connect names
+// the message, and the session keeps it for a broker that allows it.
 func TestResumeWithinLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		connack string
@@ -74,7 +74,7 @@ func TestResumeWithinLimits(t *testing.T) {
 	}
 }
 
-// TestResumeReleases: a PUBREL is no PUBLISH, and has no limit.
+// TestResumeReleases: the limits are for PUBLISH, not for PUBREL.
 func TestResumeReleases(t *testing.T) {
 	cfg := Config{Version: packet.V5, ClientID: "c", Session: NewSession()}
 	c, peer := start(t, cfg, connack5)
@@ -88,7 +88,7 @@ func TestResumeReleases(t *testing.T) {
 	cut(c, peer)
 }
 
-// TestLinkEndsOverLimits: what cannot be sent again does not go away by trying.
+// TestLinkEndsOverLimits: a link with a message that must not be resent does not retry.
 func TestLinkEndsOverLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := new(journal)

@@ -41,8 +41,8 @@ func cut(c *Client, peer *mqtttest.Peer) {
 	<-c.Done()
 }
 
-// TestResume: what was in flight goes again in its order, with DUP and its own
-// ids, PUBREL in place of a PUBLISH that was received; new ids go on behind.
+// TestResume: messages in flight are resent in order, with DUP and their ids, or as
+// PUBREL after a PUBREC. New messages follow, with new ids.
 func TestResume(t *testing.T) {
 	for _, v := range []packet.Version{packet.V31, packet.V311, packet.V5} {
 		t.Run(v.String(), func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSessionLost: without a session at the broker nothing goes again, ids and
-// window are as new, and the caller learns what was dropped. [MQTT-3.2.2-5],
+// TestSessionLost: if the broker has no session, nothing is resent, ids and window start
+// anew, and the caller learns which messages were dropped. [MQTT-3.2.2-5],
 // [MQTT-3.1.2-6] of 3.1.1
 func TestSessionLost(t *testing.T) {
 	for _, tt := range []struct {
@@ -135,8 +135,8 @@ func TestSessionLost(t *testing.T) {
 	}
 }
 
-// TestSessionUnknown: [MQTT-3.2.2-4] a broker that claims a session of which
-// this client knows nothing.
+// TestSessionUnknown: [MQTT-3.2.2-4] Session Present is an error if the Session of this
+// client is new.
 func TestSessionUnknown(t *testing.T) {
 	peer, nc := mqtttest.Pipe(t, packet.V5)
 	s := NewSession()
@@ -152,7 +152,7 @@ func TestSessionUnknown(t *testing.T) {
 	if !errors.As(err, &pe) {
 		t.Errorf("got %v", err)
 	}
-	// The session is free again, and 3.1.1 has no such rule.
+	// The Session can be used again, and 3.1.1 has no such rule.
 	c, _ := start(t, Config{Version: packet.V311, ClientID: "c", Session: s}, resumed311)
 	if !c.Resumed().Present {
 		t.Error("session not present")
@@ -162,8 +162,8 @@ func TestSessionUnknown(t *testing.T) {
 	}
 }
 
-// TestSessionNone: a client that keeps no state has none. [MQTT-3.2.2-4] 3.1.1
-// lets it go on, and what would be Session Present is not used in 3.1.
+// TestSessionNone: [MQTT-3.2.2-4] Session Present is an error for a client without a
+// Session, but not in 3.1.1; 3.1 does not use that bit.
 func TestSessionNone(t *testing.T) {
 	peer, nc := mqtttest.Pipe(t, packet.V5)
 	go func() {
@@ -187,8 +187,8 @@ func TestSessionNone(t *testing.T) {
 	}
 }
 
-// TestResumeQuota: the Receive Maximum of the new CONNACK bounds what goes
-// again, and nothing new overtakes it.
+// TestResumeQuota: resent messages stay within the Receive Maximum of the new CONNACK,
+// and no new message overtakes them.
 func TestResumeQuota(t *testing.T) {
 	r := newRecorder()
 	cfg := Config{Version: packet.V5, ClientID: "c", Inflight: 5, Session: NewSession(), Handler: r}
@@ -226,7 +226,7 @@ func TestResumeQuota(t *testing.T) {
 		t.Errorf("%d new messages, want 1", n)
 	}
 	cut(c, peer)
-	// A larger window lets all of it go at once.
+	// With a larger window all messages are resent at once.
 	c, peer = start(t, cfg, resumed5)
 	peer.Expect(dup(5))
 	peer.Expect("3a 06 0001 61 0006 00")
@@ -235,8 +235,8 @@ func TestResumeQuota(t *testing.T) {
 	}
 }
 
-// TestResumeLarge: more than the out buffer holds goes again without an
-// acknowledgement in between.
+// TestResumeLarge: messages larger than the out buffer in total are resent without
+// waiting for an acknowledgement.
 func TestResumeLarge(t *testing.T) {
 	cfg := Config{Version: packet.V311, ClientID: "c", Session: NewSession()}
 	c, peer := start(t, cfg, connack311)
@@ -276,8 +276,8 @@ func TestResumeLarge(t *testing.T) {
 	read(0x3a)
 }
 
-// TestNoResendWhileConnected: [MQTT-4.4.0-1] a minute without PUBACK brings
-// pings and nothing else; the next connection brings the message, with DUP.
+// TestNoResendWhileConnected: [MQTT-4.4.0-1] in a minute without PUBACK the client sends
+// only PINGREQ. The next connection resends the message, with DUP.
 // (eclipse-paho/paho.mqtt.golang#511, emqx/emqtt-bench#224)
 func TestNoResendWhileConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -296,8 +296,8 @@ func TestNoResendWhileConnected(t *testing.T) {
 	})
 }
 
-// TestResumeInbound: a QoS 2 message whose PUBREL had not come is the same
-// message after the reconnect; an id that nobody knows is answered all the same.
+// TestResumeInbound: an inbound QoS 2 message without PUBREL is the same message after
+// the reconnection. A PUBREL with an unknown id is answered too.
 func TestResumeInbound(t *testing.T) {
 	r := newRecorder()
 	cfg := Config{Version: packet.V5, ClientID: "c", Session: NewSession(), Handler: r, Properties: packet.Properties{ReceiveMaximum: new(uint16(1))}}
@@ -308,7 +308,7 @@ func TestResumeInbound(t *testing.T) {
 	c, peer = start(t, cfg, resumed5)
 	peer.Send("3c 08 0001 61 0007 00 6831")
 	peer.Expect("50 02 0007")
-	// The broker's quota does not count what it carries over. [MQTT5 4.9]
+	// The broker's quota does not count messages of the earlier connection. [MQTT5 4.9]
 	peer.Send("34 08 0001 61 0008 00 6832")
 	peer.Expect("50 02 0008")
 	peer.Send("62 02 0007")
@@ -317,7 +317,7 @@ func TestResumeInbound(t *testing.T) {
 	peer.Send("62 02 0063")
 	peer.Expect("70 03 0063 92")
 	cut(c, peer)
-	// Without a session the id is new.
+	// Without a session it is a new message.
 	c, peer = start(t, cfg, connack5)
 	peer.Send("34 08 0001 61 0008 00 6833")
 	peer.Expect("50 02 0008")
@@ -327,8 +327,8 @@ func TestResumeInbound(t *testing.T) {
 	}
 }
 
-// TestSessionIDs: an unanswered SUBSCRIBE leaves its id free; a message in
-// flight keeps its own, also from new messages.
+// TestSessionIDs: after a reconnection the id of an unanswered SUBSCRIBE is free again,
+// but no new message gets the id of a message in flight.
 func TestSessionIDs(t *testing.T) {
 	cfg := Config{Version: packet.V311, ClientID: "c", Session: NewSession()}
 	c, peer := start(t, cfg, connack311)

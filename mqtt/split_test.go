@@ -19,8 +19,8 @@ type chopped struct {
 
 func (c chopped) Read(b []byte) (int, error) { return c.Conn.Read(b[:min(c.n, len(b))]) }
 
-// script is what a server says to a client in one stream: messages at each QoS,
-// on both sides of a border of the length field, a release, and a PINGRESP.
+// script returns the packets of a server in one stream: messages at each QoS, with sizes
+// on both sides of a limit of the length field, a PUBREL, and a PINGRESP.
 func script(t *testing.T) (raw []byte, messages []string) {
 	t.Helper()
 	raw = mqtttest.Hex(t, connack5)
@@ -44,9 +44,8 @@ func script(t *testing.T) (raw []byte, messages []string) {
 	return packet.AppendPingresp(raw), messages
 }
 
-// hear has a client read parts, one write each, through reads of n bytes at
-// most, and returns what its handler was told and what it has answered, the
-// first size bytes of it.
+// hear sends parts to a client, one write each, which it reads at most n bytes at a time.
+// It returns what the handler got and the first size bytes of the client's answers.
 func hear(t *testing.T, size, n int, parts ...[]byte) (r *recorder, answers []byte) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -56,12 +55,12 @@ func hear(t *testing.T, size, n int, parts ...[]byte) (r *recorder, answers []by
 		defer close(written)
 		for _, part := range parts {
 			if _, err := near.Write(part); err != nil {
-				return // the client has hung up, and says why
+				return // the client has closed; its error is checked elsewhere
 			}
 		}
 	}()
 	go func() {
-		// The answers are read while parts are written: a pipe holds nothing.
+		// Read answers while writing parts: a pipe has no buffer.
 		all := make([]byte, size)
 		n, _ := io.ReadFull(near, all)
 		<-written
@@ -82,9 +81,8 @@ func hear(t *testing.T, size, n int, parts ...[]byte) (r *recorder, answers []by
 	return r, answers
 }
 
-// TestSplits: however the network cuts what a server says, into two at any place
-// or into pieces of any size from one byte up, the client hears the same and
-// gives the same answers.
+// TestSplits: the client's events and answers do not depend on how the network splits the
+// stream: into two parts at any place, or into pieces of any size.
 func TestSplits(t *testing.T) {
 	raw, messages := script(t)
 	want := mqtttest.Hex(t, "10 0e 0004 4d515454 05 02 0000 00 0001 63 40 02 0001 50 02 0002 70 02 0002")

@@ -11,8 +11,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestTopicAliasLimit: [MQTT-3.1.2-26, MQTT-3.2.2-17] each side's maximum is the
-// last alias that the other may use.
+// TestTopicAliasLimit: [MQTT-3.1.2-26, MQTT-3.2.2-17] each side's Topic Alias Maximum is
+// the largest alias that the other may use.
 func TestTopicAliasLimit(t *testing.T) {
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Properties: packet.Properties{TopicAliasMaximum: new(uint16(2))}}, twoAliases)
 	for alias, ok := range map[byte]bool{1: true, 2: true, 3: false} {
@@ -29,7 +29,7 @@ func TestTopicAliasLimit(t *testing.T) {
 	peer.ExpectEnd()
 }
 
-// TestPublishWaits: [MQTT-3.3.4-7] nor does a single message exceed the quota.
+// TestPublishWaits: [MQTT-3.3.4-7] Publish does not exceed the quota either.
 func TestPublishWaits(t *testing.T) {
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true}, "20 06 00 00 03 210001")
 	publish(t, c, 1, 1, 0)
@@ -42,8 +42,8 @@ func TestPublishWaits(t *testing.T) {
 	}
 }
 
-// TestReceiveMaximumIn: [MQTT-3.3.4-9] a broker that sends more than was allowed
-// is told so. [MQTT5 4.9]
+// TestReceiveMaximumIn: [MQTT-3.3.4-9] a broker that exceeds the Receive Maximum gets a
+// DISCONNECT with that reason. [MQTT5 4.9]
 func TestReceiveMaximumIn(t *testing.T) {
 	r := newRecorder()
 	c, peer := start(t, Config{Version: packet.V5, CleanStart: true, Handler: r, Properties: packet.Properties{ReceiveMaximum: new(uint16(2))}}, connack5)
@@ -123,8 +123,8 @@ func TestPubrelInOrder(t *testing.T) {
 	}
 }
 
-// leaver disconnects while a batch is handled, so that its answers come too
-// late: after the first half of [Client.Disconnect].
+// leaver disconnects while a batch is handled, so that the batch's acknowledgements come
+// too late.
 type leaver struct {
 	NopHandler
 	c *Client
@@ -136,7 +136,8 @@ func (l *leaver) Message(*packet.Publish) {
 	l.c.conn.End(append(out, 0xe0, 0))
 }
 
-// TestNothingAfterDisconnect: [MQTT-3.14.4-1] no acknowledgement either.
+// TestNothingAfterDisconnect: [MQTT-3.14.4-1] not even acknowledgements follow
+// DISCONNECT.
 func TestNothingAfterDisconnect(t *testing.T) {
 	l := &leaver{}
 	c, peer := start(t, Config{Version: packet.V311, CleanStart: true, Handler: l}, connack311)
@@ -170,15 +171,15 @@ func TestAckOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestResponseInformation: [MQTT-3.1.2-28] binds the server alone. Nothing has a
-// client refuse what it did not ask for, and this one has no use for it.
+// TestResponseInformation: [MQTT-3.1.2-28] is a rule for the server only. The client
+// ignores Response Information that it did not request.
 func TestResponseInformation(t *testing.T) {
 	_, peer := start(t, Config{Version: packet.V5, CleanStart: true}, "20 07 00 00 04 1a 0001 72")
 	alive(t, peer)
 }
 
-// TestReauthenticationFails: [MQTT-4.12.1-2] a broker that does not prove itself
-// is told so, and the connection is closed.
+// TestReauthenticationFails: [MQTT-4.12.1-2] if the broker's proof is wrong, the client
+// sends DISCONNECT and closes.
 func TestReauthenticationFails(t *testing.T) {
 	peer, nc := mqtttest.Pipe(t, packet.V5)
 	cfg := Config{Dial: func(context.Context) (net.Conn, error) { return nc, nil }, Version: packet.V5, CleanStart: true, Auth: pencil(t)}

@@ -13,9 +13,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestNothingAfterRefusal: [MQTT-3.2.2-7], [MQTT-3.2.2-5] of 3.1.1: what follows
-// a CONNACK that refuses is not taken, and the connection is closed without
-// another packet.
+// TestNothingAfterRefusal: [MQTT-3.2.2-7], [MQTT-3.2.2-5] of 3.1.1: packets after a
+// CONNACK with an error are ignored, and the client closes without sending anything.
 func TestNothingAfterRefusal(t *testing.T) {
 	for v, send := range map[packet.Version]string{
 		packet.V31:  "20 02 00 05  32 07 0001 61 0001 6869",
@@ -40,8 +39,8 @@ func TestNothingAfterRefusal(t *testing.T) {
 	}
 }
 
-// TestQoS1IsNewAfterPuback: [MQTT-4.3.2-5] the same id once more is another
-// message, DUP or not; [MQTT-4.5.0-2] all are acknowledged.
+// TestQoS1IsNewAfterPuback: [MQTT-4.3.2-5] after PUBACK the same id is another message,
+// DUP or not. [MQTT-4.5.0-2] All are acknowledged.
 func TestQoS1IsNewAfterPuback(t *testing.T) {
 	r := newRecorder()
 	c, peer := start(t, Config{Version: packet.V311, CleanStart: true, Handler: r}, connack311)
@@ -55,8 +54,8 @@ func TestQoS1IsNewAfterPuback(t *testing.T) {
 	}
 }
 
-// TestRefusedIsAcknowledged: [MQTT-4.4.0-2] a PUBACK or PUBREC of 0x80 or more
-// ends a delivery, also for the session.
+// TestRefusedIsAcknowledged: [MQTT-4.4.0-2] after a PUBACK or PUBREC of 0x80 or more the
+// session does not resend the message.
 func TestRefusedIsAcknowledged(t *testing.T) {
 	cfg := Config{Version: packet.V5, ClientID: "c", Session: NewSession()}
 	c, peer := start(t, cfg, connack5)
@@ -75,7 +74,7 @@ func TestRefusedIsAcknowledged(t *testing.T) {
 	peer.Expect("40 02 0007")
 }
 
-// TestByteOrderMark: [MQTT-1.5.4-3] stays where it is, both ways.
+// TestByteOrderMark: [MQTT-1.5.4-3] a leading U+FEFF is sent and received unchanged.
 func TestByteOrderMark(t *testing.T) {
 	r := newRecorder()
 	c, peer := start(t, Config{Version: packet.V311, CleanStart: true, Handler: r}, connack311)
@@ -103,8 +102,8 @@ func TestNewIsNotDup(t *testing.T) {
 	}
 }
 
-// TestQuotaDelaysNoPing: [MQTT-3.3.4-8, MQTT-4.9.0-3] with the send quota used up
-// PINGREQ goes out in time, and acknowledgements of what comes in.
+// TestQuotaDelaysNoPing: [MQTT-3.3.4-8, MQTT-4.9.0-3] an exhausted send quota delays
+// neither PINGREQ nor acknowledgements.
 func TestQuotaDelaysNoPing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, peer := start(t, Config{Version: packet.V311, ClientID: "c", Inflight: 1, KeepAlive: 10 * time.Second}, connack311)
@@ -132,8 +131,8 @@ func mustQoS1(t *testing.T, c *Client) *packet.Template {
 	return tmpl
 }
 
-// TestOurFault: what the broker blames this client for says so; the others do
-// not, and every reason has its name.
+// TestOurFault: OurFault is true for the codes with which a broker blames the client, and
+// false for the others. Every error names its code.
 func TestOurFault(t *testing.T) {
 	for code, ours := range map[packet.ReasonCode]bool{
 		0x81: true, 0x82: true, 0x93: true, 0x94: true, 0x95: true,

@@ -14,8 +14,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// vectorFile holds byte-exact exchanges from Eclipse Mosquitto's test data:
-// what a server sends, and whether the client must close.
+// vectorFile has exchanges from Eclipse Mosquitto's test data: the bytes that a server
+// sends, and whether the client must close.
 const vectorFile = "../../shared/vectors/client.jsonl"
 
 type vector struct {
@@ -42,7 +42,7 @@ func readVectors(t testing.TB) (out []vector) {
 	for s.Scan() {
 		var v vector
 		if err := json.Unmarshal(s.Bytes(), &v); err != nil {
-			continue // commands with arguments, which need a driver of their own
+			continue // commands with arguments need their own driver
 		}
 		if v.Connect && v.Command == nil {
 			out = append(out, v)
@@ -54,7 +54,7 @@ func readVectors(t testing.TB) (out []vector) {
 	return out
 }
 
-// judge plays one vector to a client and reports whether it closed.
+// judge sends one vector to a client and reports whether it closed the connection.
 func judge(t *testing.T, v vector) (closed bool) {
 	version := packet.Version(v.Ver)
 	near, far := net.Pipe()
@@ -80,12 +80,12 @@ func judge(t *testing.T, v vector) (closed bool) {
 				said = append(said, mqtttest.Hex(t, m[1].(string))...)
 			}
 		}
-		// A client that is still there answers a QoS 1 message.
+		// A client that is still connected acknowledges a QoS 1 message.
 		alive := "32 0b 0005 616c697665 ffff 7878"
 		if version == packet.V5 {
 			alive = "32 0c 0005 616c697665 ffff 00 7878"
 		}
-		// While it is written it must be read as well: a pipe holds nothing.
+		// Read while writing: a pipe has no buffer.
 		go far.Write(append(said, mqtttest.Hex(t, alive)...))
 		for {
 			n, err := far.Read(buf)
@@ -109,8 +109,7 @@ func judge(t *testing.T, v vector) (closed bool) {
 	defer c.Close()
 	select {
 	case <-c.Done():
-		// The peer hangs up once it has its answer: only an end of the client's
-		// own making counts.
+		// The peer closes once it has the answer, so only an end by the client counts.
 		return EndOf(c.Err()) != "closed by the broker"
 	case <-ctx.Done():
 		t.Errorf("%s %s %s: neither closed nor answered", v.File, v.Group, v.Name)
@@ -118,10 +117,10 @@ func judge(t *testing.T, v vector) (closed bool) {
 	}
 }
 
-// adjudicated are the vectors on which the standard decides against them.
+// adjudicated are vectors that contradict the standard.
 var adjudicated = map[string]string{
-	// A byte follows the property length, which the remaining length counts:
-	// MQTT 5, 3.2 knows nothing that could stand there.
+	// A byte follows the properties within the remaining length, but in MQTT 5 section
+	// 3.2 nothing may follow them.
 	"v5.0   CONNACK/20 long": "trailing byte",
 }
 

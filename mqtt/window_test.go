@@ -2,7 +2,7 @@ package mqtt
 
 import "testing"
 
-// TestWindowQuota: a request takes an identifier and no place in the window.
+// TestWindowQuota: a request uses a packet identifier but no place in the window.
 func TestWindowQuota(t *testing.T) {
 	w := window{limit: 2}
 	w.reserve(idControl, 0)

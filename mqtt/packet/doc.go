@@ -18,8 +18,7 @@
 // and is valid only as long; all other packets are copies. [PublishDecoder] is faster
 // for many messages to the same topic.
 //
-// The package does not know who may send a packet, or when: rules about sequences of
-// packets, such as one CONNECT per connection, are the caller's. It trusts no length
-// that a peer states: a buffer grows with the bytes received, not with the bytes
-// announced.
+// The package does not know which side may send a packet, or when: rules about sequences
+// of packets, such as one CONNECT per connection, are the caller's. It trusts no length
+// that a peer announces: a buffer grows with the bytes received.
 package packet

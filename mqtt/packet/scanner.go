@@ -221,7 +221,7 @@ func (s *Scanner) NextAck(first byte) (id uint16, ok bool) {
 	return uint16(b[2])<<8 | uint16(b[3]), true
 }
 
-// tooLarge is the error of a packet above the limit that the peer was told.
+// tooLarge is the error of a packet above the limit.
 // [MQTT-3.1.2-24]
 func (s *Scanner) tooLarge(b []byte) (Frame, bool, error) {
 	return Frame{}, false, &MalformedError{

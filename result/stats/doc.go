@@ -30,8 +30,7 @@
 // use Welch and MeanRatio. Several comparisons at once need Holm: of twenty
 // equal pairs, one differs at 5 % by chance.
 //
-// The package does not choose between tests, judge whether a difference is large
-// enough to matter, or discard outliers. Those decisions are its caller's. There
-// is no test for normality either: small samples always pass it and large ones
-// never do.
+// The package does not choose between tests, decide whether a difference is large
+// enough to matter, or discard outliers: those decisions are the caller's. It has
+// no test for normality, which small samples always pass and large ones never.
 package stats

@@ -7,8 +7,7 @@ import (
 )
 
 // ExactLimit is the largest sample for which the Mann-Whitney distribution is
-// computed exactly. Beyond it the normal approximation is good to more digits than
-// anybody reads.
+// computed exactly. Beyond it the normal approximation is accurate enough.
 const ExactLimit = 50
 
 // RankTest is the result of a two-sided Mann-Whitney U test.
