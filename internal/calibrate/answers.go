@@ -12,9 +12,8 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// knownAnswers measures what is known beforehand: brokers that delay, lose and
-// repeat exactly the messages that they are told to, and statistics of fixed
-// numbers.
+// knownAnswers measures things whose results are known: brokers with one exact
+// fault, and statistics of fixed numbers.
 func knownAnswers(ctx context.Context) (list []result.Answer) {
 	for i := range questions {
 		list = append(list, questions[i].ask(ctx))
@@ -30,13 +29,13 @@ type question struct {
 	qos            byte
 	window         int
 	messages       int64
-	// judge says what the report says, and whether that is right. Where it is
-	// wrong only because other work delayed a message, it may be asked again.
+	// judge returns the numbers of the report, and whether they are right. It sets
+	// again if they may be wrong only because other work delayed a message.
 	judge func(r *result.Case) (seen string, passed, again bool)
 }
 
-// brokerDelay is what every message takes in the first question, and delayMargin
-// by how much their median may be above.
+// brokerDelay is the delay of every message in the first question, and delayMargin
+// the tolerance of their median.
 const (
 	brokerDelay = 10 * time.Millisecond
 	delayMargin = 2 * time.Millisecond
@@ -63,7 +62,7 @@ var questions = []question{
 	},
 }
 
-// attempts bounds how often a question is asked that other work may spoil.
+// attempts bounds how often a question is asked that other work may disturb.
 const attempts = 3
 
 func (q *question) ask(ctx context.Context) result.Answer {

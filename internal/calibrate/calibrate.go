@@ -25,7 +25,7 @@ import (
 //go:embed calibrate.yaml
 var scenarioFile []byte
 
-// Options are what to measure, and how much of it.
+// Options say what to measure, and how much of it.
 type Options struct {
 	RunID  string
 	Rounds int           // interleaved; at least 1
@@ -35,13 +35,14 @@ type Options struct {
 	// Peer makes the command that runs [ServePeer] as another process; its
 	// standard input and output are set here.
 	Peer func() *exec.Cmd
-	// LoadAverage is the system's before, nil where it is not known.
+	// LoadAverage is that of the system before the run; nil if it is unknown.
 	LoadAverage *float64
-	// Progress is told what is being measured; nil is nobody.
+	// Progress, unless it is nil, is called with what is measured next.
 	Progress func(what string)
 }
 
-// Setting is one key of the scenario, and where its value comes from.
+// Setting is a value for one key of the scenario. Place says where it comes from,
+// for errors.
 type Setting struct {
 	Place, Key string
 	Values     []string

@@ -11,39 +11,41 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// Fake is a broker that does as it is told: its fields let a test delay, lose,
-// repeat, swap or change what it delivers, refuse or withhold acknowledgements,
-// and cut connections. It knows wildcards and, by turns, shared subscriptions.
-// Set the fields before ServeConn.
+// Fake is a scripted broker for tests. Its functions decide about each message:
+// they can change what it delivers, refuse or withhold acknowledgements, and end
+// connections. It supports wildcards and, round-robin, shared subscriptions. Set
+// its fields before ServeConn.
+//
+// Where a fault of package broker does, use that: then the test runs against the
+// real broker.
 type Fake struct {
-	// Connack answers CONNECT; the zero value accepts. NoConnack withholds it,
-	// ConnackDelay and SubackDelay are how long the answers take.
+	// Connack answers CONNECT; the zero value accepts the client. NoConnack
+	// withholds it. ConnackDelay and SubackDelay delay the answers.
 	Connack                   packet.Connack
 	NoConnack                 bool
 	ConnackDelay, SubackDelay time.Duration
-	// Present reports whether the CONNACK says that a session is present; nil
-	// leaves what Connack says. Subscriptions of such a session still stand.
+	// Present returns the Session Present flag of CONNACK; nil leaves that of
+	// Connack. Subscriptions of such a session remain.
 	Present func(*packet.Connect) bool
-	// Seen is called with every CONNECT; nil for none.
+	// Seen, unless it is nil, is called with every CONNECT.
 	Seen func(*packet.Connect)
-	// When returns the time at which the n-th message of the topic, which has
-	// arrived at the given time, is delivered and acknowledged; nil is at once.
-	// A test makes delays, stalls and a broker of any capacity of it.
+	// When returns the time at which the n-th message of the topic (from 0), which
+	// has arrived at the given time, is delivered and acknowledged; nil means at
+	// once.
 	When func(n int, p *packet.Publish, arrived time.Time) time.Time
-	// Deliver returns what reaches the subscribers in place of the n-th
-	// message (from 0) of the topic; nil delivers it as it is. p's slices are
-	// the callee's to keep.
+	// Deliver returns the messages that reach the subscribers in place of the n-th
+	// message (from 0) of the topic; nil delivers it unchanged. Deliver may keep
+	// the slices of p.
 	Deliver func(n int, p packet.Publish) []packet.Publish
-	// Wild delivers to topics with a wildcard in place of the last character,
-	// which no message may have.
+	// Wild delivers to invalid topics: a wildcard replaces the last character.
 	Wild bool
-	// Ack returns the reason code for the n-th message from one connection and
-	// whether to answer at all; nil answers success.
+	// Ack returns the reason code for the n-th message of a connection (from 0),
+	// and whether to answer at all; nil answers with success.
 	Ack func(n int, p *packet.Publish) (code packet.ReasonCode, answer bool)
-	// Suback returns the code for a filter; nil grants what was asked for.
+	// Suback returns the code for a subscription; nil grants the requested QoS.
 	Suback func(s packet.Subscription) packet.ReasonCode
-	// Hangup reports whether to cut the publisher's connection before its n-th
-	// message is handled; nil never does.
+	// Hangup reports whether to close the publisher's connection instead of
+	// handling its n-th message (from 0); nil never does.
 	Hangup func(n int) bool
 
 	mu      sync.Mutex
@@ -53,7 +55,7 @@ type Fake struct {
 	queue   pace.Queue
 }
 
-// fakeSub is one subscription: of one client, or of the members of a group.
+// fakeSub is a subscription of one client, or of the members of a group.
 type fakeSub struct {
 	group, filter string
 	members       []*fakeConn
@@ -93,7 +95,7 @@ func (f *Fake) ServeConn(nc net.Conn) {
 	}
 }
 
-// end closes after what was sent, or at once when told to hang up.
+// end closes the connection: at once after Hangup, else when all is written.
 func (c *fakeConn) end() {
 	if c.hungup {
 		_ = c.Close()
@@ -215,19 +217,19 @@ func (c *fakeConn) publish(frame packet.Frame) bool {
 	topic := string(p.Topic)
 	p.Payload, p.Topic, p.RawProperties = bytes.Clone(p.Payload), []byte(topic), bytes.Clone(p.RawProperties)
 	if c.f.When == nil {
-		c.take(nth, p)
+		c.process(nth, p)
 		return true
 	}
 	now := time.Now()
 	c.f.mu.Lock()
 	n := count(&c.f.arrived, topic)
 	c.f.mu.Unlock()
-	c.f.queue.Add(c.f.When(n, &p, now), func() { c.take(nth, p) })
+	c.f.queue.Add(c.f.When(n, &p, now), func() { c.process(nth, p) })
 	return true
 }
 
-// take delivers and acknowledges the connection's nth message.
-func (c *fakeConn) take(nth int, p packet.Publish) {
+// process delivers and acknowledges the connection's nth message.
+func (c *fakeConn) process(nth int, p packet.Publish) {
 	c.f.route(p)
 	if p.QoS == 0 {
 		return
@@ -245,7 +247,7 @@ func (c *fakeConn) take(nth int, p packet.Publish) {
 	}
 }
 
-// count returns how often it was called for the topic before.
+// count returns how often it has been called before for the topic.
 func count(counts *map[string]int, topic string) int {
 	if *counts == nil {
 		*counts = make(map[string]int)
@@ -291,7 +293,7 @@ func (c *fakeConn) deliver(m packet.Publish) {
 	c.send(&m)
 }
 
-// sendWild makes of a good message one that an encoder would refuse.
+// sendWild sends m with an invalid topic, which an encoder would refuse.
 func (c *fakeConn) sendWild(m *packet.Publish) {
 	out, err := m.Append(nil, c.v)
 	if err != nil {

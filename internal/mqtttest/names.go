@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// NameProbes is PUBLISH, a will, SUBSCRIBE and UNSUBSCRIBE with names and filters
-// that sections 4.7 and 4.8 allow and that they do not.
+// NameProbes are PUBLISH, wills, SUBSCRIBE and UNSUBSCRIBE with topic names and
+// filters, valid and invalid by sections 4.7 and 4.8. v is the protocol level.
 func NameProbes(v byte) (list []Probe) {
 	for name, codes := range names(v) {
 		topic := string(binary.BigEndian.AppendUint16(nil, uint16(len(name)))) + name
@@ -23,7 +23,7 @@ func NameProbes(v byte) (list []Probe) {
 	return list
 }
 
-// empty is the length of no properties.
+// empty is the property length of a packet without properties.
 func empty(v byte) string {
 	if v < 5 {
 		return ""
@@ -31,7 +31,7 @@ func empty(v byte) string {
 	return "\x00"
 }
 
-// connect is a CONNECT with a will, up to its Will Properties.
+// connect is the start of a CONNECT with a will, up to the Will Properties.
 func connect(v byte) string {
 	return "\x00\x04MQTT" + string([]byte{v}) + "\x06\x00\x3c" + empty(v) + textMark
 }
@@ -80,7 +80,7 @@ func filters(v byte) map[string][]byte {
 	return list
 }
 
-// notText are no UTF-8 Encoded Strings. [MQTT-1.5.4-1] [MQTT-1.5.4-2]
+// notText are invalid UTF-8 Encoded Strings. [MQTT-1.5.4-1] [MQTT-1.5.4-2]
 func notText() []string {
 	return []string{"\x00", "a\x00b", "\xff", "\xc0\x80", "\xed\xa0\x80", "\xed\xbf\xbf", "\xf4\x90\x80\x80", "a\xc3"}
 }

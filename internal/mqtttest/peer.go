@@ -1,5 +1,10 @@
-// Package mqtttest holds what the tests of client and broker have in common: a
-// scripted peer that says and expects exact packets.
+// Package mqtttest helps to test MQTT clients and brokers. A [Peer] sends and
+// expects exact packets, a [Fake] is a scripted broker, a [Target] the cheapest
+// other end of a measurement, and probes are packets, valid and invalid, made from
+// the standard's tables.
+//
+// Only tests and the nested module internal/interop import it: the program must
+// not.
 package mqtttest
 
 import (
@@ -15,8 +20,8 @@ import (
 // patience bounds every wait of a Peer, so that a test fails instead of hanging.
 const patience = 10 * time.Second
 
-// T is what a [Peer] needs of a *testing.T. Programs that use a [Fake] or a
-// [Target] outside of tests then do not link package testing.
+// T is the part of *testing.T that a [Peer] needs. Programs outside of tests that
+// use a [Target] then do not link package testing.
 type T interface {
 	Helper()
 	Cleanup(f func())
@@ -24,14 +29,14 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Peer is one end of a connection under a test's control. Packets are written
-// in hex, blanks ignored: "30 05 0001 61 6869".
+// Peer is an end of a connection that a test controls. Packets are written in
+// hex, and blanks are ignored: "30 05 0001 61 6869".
 type Peer struct {
 	t       T
 	nc      net.Conn
 	scan    *packet.Scanner
 	version packet.Version
-	// Patience bounds every wait; [NewPeer] sets it to ten seconds.
+	// Patience is the timeout of every wait; [NewPeer] sets ten seconds.
 	Patience time.Duration
 }
 
@@ -72,7 +77,7 @@ func (p *Peer) SendBytes(b []byte) {
 	}
 }
 
-// TrySend writes b to a connection that may end.
+// TrySend writes b, and ignores errors: the connection may have ended.
 func (p *Peer) TrySend(b []byte) {
 	_ = p.nc.SetWriteDeadline(time.Now().Add(p.Patience))
 	_, _ = p.nc.Write(b)
@@ -88,7 +93,7 @@ func (p *Peer) Next() packet.Frame {
 	return f
 }
 
-// TryNext is Next for a connection that may end.
+// TryNext is [Peer.Next] for a connection that may have ended.
 func (p *Peer) TryNext() (packet.Frame, error) { return p.next() }
 
 func (p *Peer) next() (packet.Frame, error) {
@@ -106,7 +111,7 @@ func (p *Peer) next() (packet.Frame, error) {
 	}
 }
 
-// Bytes returns a frame as it was on the wire.
+// Bytes returns the bytes of a frame on the wire.
 func Bytes(f packet.Frame) []byte {
 	b := []byte{f.First}
 	for n := len(f.Body); ; {
@@ -156,7 +161,7 @@ func (p *Peer) ExpectEnd() {
 // Close closes the peer's end.
 func (p *Peer) Close() { _ = p.nc.Close() }
 
-// Drain reads and forgets everything until the connection ends.
+// Drain reads and discards everything until the connection ends.
 func (p *Peer) Drain() {
 	_ = p.nc.SetReadDeadline(time.Time{})
 	_, _ = io.Copy(io.Discard, p.nc)

@@ -7,18 +7,19 @@ import (
 	"strings"
 )
 
-// A Probe is one control packet and what the standard says of it. The probes are
-// made from the standard's tables, written down below without the codec's: one
-// mistake cannot be in both.
+// A Probe is one control packet, and how the standard wants it treated. Probes are
+// made from copies of the standard's tables below, not from those of the codec, so
+// that one mistake cannot be in both.
 type Probe struct {
 	Name   string
 	Packet []byte
-	// Codes are the reason codes of MQTT 5 to end the connection with, 0 for
-	// ending it without a word, which 3.1.1 always does; none: it stays.
+	// Codes are the MQTT 5 reason codes with which the receiver may end the
+	// connection. 0 means that it ends without a DISCONNECT, as always in 3.1.1.
+	// Without codes the connection stays open.
 	Codes []byte
 }
 
-// Reason codes that probes want.
+// Reason codes that probes expect.
 const (
 	malformed = 0x81
 	protocol  = 0x82
@@ -63,7 +64,7 @@ const properties5 = `
 41 bool   N
 42 bool   N`
 
-// notZero are the properties that must not be 0: 3.8.2.1.2, 3.1.2.11.3,
+// notZero are properties that must not be 0: 3.8.2.1.2, 3.1.2.11.3,
 // 3.1.2.11.4 and 3.3.2.3.4.
 var notZero = []byte{11, 33, 39, 35}
 
@@ -83,7 +84,7 @@ func table24() (list []property5) {
 	return list
 }
 
-// good is the property with a value that is allowed.
+// good is the property with a valid value.
 func (p property5) good() string { return string(p.id) + p.value(1) }
 
 func (p property5) value(n byte) string {
@@ -100,7 +101,7 @@ func (p property5) value(n byte) string {
 	return textMark
 }
 
-// A carrier is a packet with a place for properties.
+// A carrier is a packet that can have properties.
 type carrier struct {
 	letter string
 	first  byte
@@ -135,7 +136,7 @@ var carriers = map[string][]carrier{
 		{letter: "L", first: 0x62, before: probeID + "\x00", good: []int{2, 3}},
 		{letter: "K", first: 0x70, before: probeID + "\x00", good: []int{2, 3}},
 		{letter: "B", first: 0x90, before: probeID, after: "\x00", protocol: []int{3}},
-		// 3.11.3 wants codes, but does not call it an error that there are none.
+		// 3.11.3 demands codes, but does not call their absence an error.
 		{letter: "Q", first: 0xb0, before: probeID, after: "\x00", good: []int{3}},
 		{letter: "D", first: 0xe0, before: "\x00", good: []int{0, 1}},
 	},
@@ -165,7 +166,8 @@ var carriers = map[string][]carrier{
 	},
 }
 
-// packet makes a packet of c with properties, whose length may be another one.
+// packet makes a packet of c with properties and a property length, which may be
+// wrong.
 func (c carrier) packet(props string, longer int) []byte {
 	if c.plain {
 		return frame(c.first, c.before+c.after)
@@ -254,7 +256,7 @@ func (c carrier) allowed(side string, p property5, name string, add func(string,
 	}
 }
 
-// verdict is what else the standard says of a property where it may stand.
+// verdict has the codes of a valid property that is wrong for another reason.
 func (c carrier) verdict(side string, p property5) []byte {
 	switch {
 	case side == "client" && c.letter == "P" && p.id == 11:
@@ -286,7 +288,7 @@ func LengthProbes(side string) (list []Probe) {
 			case slices.Contains(c.protocol, n):
 				codes = []byte{protocol}
 			case n < len("..MQTT5") && c.first == 0x10:
-				codes = append(codes, 0) // nobody knows in which version to answer
+				codes = append(codes, 0) // the version for an answer is unknown
 			}
 			list = append(list, Probe{fmt.Sprintf("%s cut to %d", c.letter, n), frame(c.first, body[:n]), codes})
 		}
@@ -298,8 +300,8 @@ func LengthProbes(side string) (list []Probe) {
 	return list
 }
 
-// FlagProbes is every first byte that table 2-2 does not allow, before the body
-// that a packet of the type may have. Type 15 is one of MQTT 5 only.
+// FlagProbes have every first byte that table 2-2 does not allow, before a valid
+// body for the packet type. Type 15 exists in MQTT 5 only.
 func FlagProbes(v byte) (list []Probe) {
 	for first := range 256 {
 		kind, flags := first>>4, first&15
@@ -317,7 +319,7 @@ func FlagProbes(v byte) (list []Probe) {
 	return list
 }
 
-// body is a good one of a packet with an identifier, or PUBLISH.
+// body is the valid body of a packet with an identifier, or of a PUBLISH.
 func body(kind, flags int, v byte) string {
 	switch kind {
 	case 3:
@@ -349,8 +351,8 @@ var reasons5 = map[string]string{
 	"D": "00 04 80 81 82 83 87 89 8b 8c 8d 8e 8f 90 93 94 95 96 97 98 99 9a 9b 9c 9d 9e 9f a0 a1 a2",
 }
 
-// ReasonProbes is every packet of side that has a reason code with each of those
-// that it may not have.
+// ReasonProbes are the packets of side that have a reason code, each with every
+// invalid one.
 func ReasonProbes(side string) (list []Probe) {
 	for _, c := range carriers[side] {
 		known := reasons5[c.letter]
@@ -368,8 +370,8 @@ func ReasonProbes(side string) (list []Probe) {
 	return list
 }
 
-// OptionProbes is SUBSCRIBE with every byte of Subscription Options, and with
-// No Local on a shared subscription.
+// OptionProbes are SUBSCRIBE with every byte of Subscription Options, and with No
+// Local on a shared subscription.
 func OptionProbes(v byte) (list []Probe) {
 	for options := range 256 {
 		var codes []byte
@@ -391,8 +393,8 @@ func OptionProbes(v byte) (list []Probe) {
 	return append(list, Probe{"No Local, shared", frame(0x82, shared), []byte{protocol}}) // [MQTT-3.8.3-4]
 }
 
-// ConnectFlagProbes is CONNECT with every byte of Connect Flags and the payload
-// that it asks for.
+// ConnectFlagProbes are CONNECT with every byte of Connect Flags, and the payload
+// that these demand.
 func ConnectFlagProbes(v byte) (list []Probe) {
 	for flags := range 256 {
 		will, qos := flags&4 != 0, flags>>3&3
@@ -417,8 +419,8 @@ func ConnectFlagProbes(v byte) (list []Probe) {
 	return list
 }
 
-// ForeignProperty tells whether the first property of a client's MQTT 5 packet
-// that is not one of table 2-4 for that packet is a property of another one.
+// ForeignProperty reports whether the first property of a client's MQTT 5 packet
+// that table 2-4 does not allow there is valid in another packet.
 func ForeignProperty(packet []byte) bool {
 	body := packet[2:]
 	text := func() string { return string(body[:2+int(body[0])<<8+int(body[1])]) }
@@ -457,7 +459,7 @@ func ForeignProperty(packet []byte) bool {
 	return false
 }
 
-// size is how long the value of p is at the start of b.
+// size is the length of the value of p at the start of b.
 func (p property5) size(b []byte) int {
 	text := func(b []byte) int { return 2 + int(b[0])<<8 + int(b[1]) }
 	switch p.kind {

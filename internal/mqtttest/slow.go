@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Slow is one end of a pipe that carries Speed bytes per second each way, and
-// after Stops, unless that is zero, nothing for minutes on end.
+// Slow is a connection that carries Speed bytes per second in each direction.
+// After the time Stops, unless that is zero, every call blocks for a minute.
 type Slow struct {
 	net.Conn
 	Speed int
 	Stops time.Time
 }
 
-// piece is what a Slow carries at a time.
+// piece is how many bytes a Slow carries at a time.
 const piece = 64 << 10
 
 func (s *Slow) pass(n int) {
@@ -23,7 +23,7 @@ func (s *Slow) pass(n int) {
 	}
 }
 
-// Read reads a piece at most.
+// Read reads at most one piece.
 func (s *Slow) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b[:min(len(b), piece)])
 	s.pass(n)

@@ -12,17 +12,17 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// A Kind is what a [Target] does.
+// A Kind is the behaviour of a [Target].
 type Kind uint8
 
 const (
-	// Sink takes every PUBLISH and acknowledges none.
+	// Sink reads every PUBLISH and acknowledges none.
 	Sink Kind = iota
-	// AckingSink acknowledges what it takes, all of a read in one write.
+	// AckingSink acknowledges every PUBLISH, all those of a read in one write.
 	AckingSink
-	// Flood sends to who subscribes to a topic of [FloodTopic], as fast as the
-	// connection takes it at QoS 0, and floodWindow unacknowledged at a time at
-	// QoS 1 and 2.
+	// Flood sends to a client that subscribes to a topic of [FloodTopic]: as fast
+	// as the connection allows at QoS 0, and at QoS 1 and 2 with up to floodWindow
+	// messages in flight.
 	Flood
 )
 
@@ -34,9 +34,9 @@ const floodWindow = 1000
 // message, from 0, in 8 bytes, big endian.
 func FloodTopic(payload, n int) string { return fmt.Sprintf("flood/%d/%d", payload, n) }
 
-// Target is one end of a measurement: the least that can stand for a broker.
-// It accepts every CONNECT, grants every SUBSCRIBE, answers PINGREQ, and costs
-// no allocation per message.
+// Target is the other end of a measurement: the cheapest replacement of a broker.
+// It accepts every CONNECT, grants every SUBSCRIBE, answers PINGREQ, and allocates
+// nothing per message.
 type Target struct {
 	Kind     Kind
 	messages atomic.Int64
@@ -60,8 +60,9 @@ func (t *Target) Serve(l net.Listener) error {
 	}
 }
 
-// ServeConn serves one client until its connection ends, and closes it. The
-// error says which packet it could not make sense of; the end is none.
+// ServeConn serves one client until its connection ends, and closes it. The error
+// is that of a packet that it could not decode; the end of the connection is not
+// an error.
 func (t *Target) ServeConn(nc net.Conn) error {
 	defer func() { _ = nc.Close() }()
 	c := targetConn{Target: t, scan: packet.NewScanner(make([]byte, targetBuffer), 0)}
@@ -88,7 +89,7 @@ func (t *Target) ServeConn(nc net.Conn) error {
 	}
 }
 
-// targetBuffer is one read, and about one write.
+// targetBuffer is the size of a read, and about that of a write, in bytes.
 const targetBuffer = 64 << 10
 
 // targetConn is one connection of a Target.
@@ -99,9 +100,9 @@ type targetConn struct {
 	out  []byte
 	read int64 // messages of this batch
 
-	message []byte // what to flood with
-	idAt    int    // where its packet identifier is
-	stampAt int    // where its number goes, 0 for nowhere
+	message []byte // the PUBLISH of a flood
+	idAt    int    // offset of its packet identifier
+	stampAt int    // offset of its number; 0 if it has none
 	qos     byte
 	left    int // messages yet to be sent
 	number  uint64
@@ -109,7 +110,7 @@ type targetConn struct {
 	open    int // messages in flight
 }
 
-// batch handles the packets of a read; answers are in c.out.
+// batch handles the packets of a read, and appends answers to c.out.
 func (c *targetConn) batch() error {
 	for {
 		f, ok, err := c.scan.Next()
@@ -165,7 +166,7 @@ func (c *targetConn) acknowledge(f packet.Frame) {
 	c.answer(packet.PUBACK+packet.Type(qos-1), f.Body[min(2+topic, len(f.Body)):])
 }
 
-// answer appends an acknowledgement of the packet identifier at the start of b.
+// answer appends an acknowledgement for the packet identifier at the start of b.
 func (c *targetConn) answer(t packet.Type, b []byte) {
 	if len(b) >= 2 {
 		c.out = packet.AppendAck(c.out, t, binary.BigEndian.Uint16(b))
@@ -194,7 +195,7 @@ func (c *targetConn) subscribe(f packet.Frame) error {
 	return c.append(&ack)
 }
 
-// prepare encodes what s asks for.
+// prepare encodes the message for which s asks.
 func (c *targetConn) prepare(s packet.Subscription) error {
 	size, count, _ := strings.Cut(strings.TrimPrefix(s.Filter, "flood/"), "/")
 	payload, err := strconv.Atoi(size)
@@ -218,13 +219,13 @@ func (c *targetConn) prepare(s packet.Subscription) error {
 	}
 	c.idAt = at - 2
 	if c.v == packet.V5 {
-		c.idAt-- // behind the identifier is the length of the properties
+		c.idAt-- // the property length follows the identifier
 	}
 	return nil
 }
 
-// flood appends a buffer full of messages, and reports whether it is worth
-// writing.
+// flood appends up to a buffer of messages, and reports whether there is anything
+// to write.
 func (c *targetConn) flood() bool {
 	for c.left > 0 && len(c.out) < targetBuffer && (c.qos == 0 || c.open < floodWindow) {
 		at := len(c.out)
