@@ -10,8 +10,8 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// allocations counts what engine and broker allocate per message once they run,
-// in one process, over the first transport, with the smallest payload.
+// allocations counts the allocations of engine and broker per message in the steady
+// state: in one process, over the first transport, with the smallest payload.
 func (m *measurement) allocations(ctx context.Context) error {
 	m.allocs = map[byte]float64{}
 	p := m.places[0]
@@ -23,7 +23,7 @@ func (m *measurement) allocations(ctx context.Context) error {
 		m.tell("allocations: %s", c.ID)
 		c.Load.Messages, c.Load.Launches = m.messages, 1
 		var before, last uint64
-		// The last difference is the counted iteration, warmed up.
+		// The last difference is that of the counted iteration, after the warm-up.
 		count := func(*scenarios.Case, result.Iteration) {
 			var s runtime.MemStats
 			runtime.ReadMemStats(&s)

@@ -17,16 +17,16 @@ import (
 // dialers is how many connections are made at a time.
 const dialers = 4
 
-// connects is what a connection costs over the rounds: CPU of this process in
-// ns each, and how many came about per second.
+// connects has the cost of a connection in each round: CPU time of this process in
+// ns, and connections per second.
 type connects struct {
 	bare, exchange, ours []float64
 	bareRate, oursRate   []float64
 }
 
-// connect measures connections that carry nothing, connections over which some
-// bytes have gone there and back, and connections over which a CONNECT and its
-// CONNACK have. Closing is not counted.
+// connect measures connections that carry nothing, connections that carry some
+// bytes in both directions, and connections that carry CONNECT and CONNACK. It does
+// not count closing them.
 func (m *measurement) connect(ctx context.Context, p *peer) error {
 	m.conns = map[scenarios.Transport]*connects{}
 	for round := range m.Rounds {
@@ -81,8 +81,8 @@ func (k *connects) round(ctx context.Context, m *measurement, p *peer, t scenari
 	return err
 }
 
-// exchange is the least that a CONNECT and its CONNACK can cost: one write of
-// as many bytes, and one read.
+// exchange is the minimal cost of CONNECT and CONNACK: one write of as many bytes,
+// and one read.
 func exchange(nc net.Conn) error {
 	b := make([]byte, 24)
 	if _, err := nc.Write(b); err != nil {
@@ -92,7 +92,7 @@ func exchange(nc net.Conn) error {
 	return err
 }
 
-// caseOver is any case over the transport: it has the TLS options.
+// caseOver returns a case over the transport, for its TLS options.
 func (m *measurement) caseOver(t scenarios.Transport) *scenarios.Case {
 	for i := range m.places[1].cases {
 		if c := &m.places[1].cases[i]; c.Transport == t {
@@ -103,7 +103,7 @@ func (m *measurement) caseOver(t scenarios.Transport) *scenarios.Case {
 }
 
 // storm opens n connections, a few at a time, and closes them afterwards. It
-// returns the CPU time in ns of opening one, and how many were opened per second.
+// returns the CPU time in ns of opening one, and connections opened per second.
 func storm(n int, open func(i int) (shut func(), err error)) (cpu, rate float64, err error) {
 	shuts, errs := make([]func(), n), make([]error, n)
 	var wg sync.WaitGroup

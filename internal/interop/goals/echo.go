@@ -10,19 +10,19 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// echoShare of a measurement's time is its warm-up, as in the engine.
+// echoShare is the warm-up's share of a measurement's time, as in the engine.
 const echoShare = 0.4
 
-// echoRun is one stretch of raw echo.
+// echoRun is one measurement of raw echo.
 type echoRun struct {
 	bytes int64
 	own   time.Duration // CPU of this process
-	other time.Duration // and of the other one
+	other time.Duration // CPU of the other one
 }
 
-// rawEcho sends bytes in chunks and reads what comes back, for d after a
-// warm-up, and until there are least bytes. other tells the CPU time of the
-// process at the other end.
+// rawEcho sends bytes in chunks and reads them back, for d after a warm-up, and
+// until it has read least bytes. other returns the CPU time of the process at the
+// other end.
 func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), d time.Duration, least int, other func() (time.Duration, error)) (r echoRun, err error) {
 	nc, err := dial(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func rawEcho(ctx context.Context, dial func(context.Context) (net.Conn, error), 
 	return r, err
 }
 
-// packetSize is the bytes of a QoS 0 PUBLISH of MQTT 3.1.1. [MQTT-3.3]
+// packetSize is the size of a QoS 0 PUBLISH of MQTT 3.1.1. [MQTT-3.3]
 func packetSize(c *scenarios.Case) int {
 	topic := scenarios.Expand(c.Clients.Topic, scenarios.Vars{I: 1})
 	body := 2 + len(topic) + c.Payload.Size

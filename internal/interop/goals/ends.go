@@ -12,11 +12,11 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// chunk is how much the raw echo writes and reads at a time, in bytes.
+// chunk is the size of a write and of a read of the raw echo, in bytes.
 const chunk = 64 << 10
 
-// ends is what is measured against: a raw echo and a broker for each
-// transport, in this process or another one.
+// ends are the addresses of a raw echo and a broker for each transport, in this
+// process or another one.
 type ends struct {
 	Echo   map[scenarios.Transport]string // host:port
 	Broker map[scenarios.Transport]string
@@ -83,8 +83,8 @@ func serveEcho(l net.Listener) {
 	}
 }
 
-// echo sends back what comes, as much at a time as there is. A connection with
-// little to say gets by with little memory: there may be many.
+// echo sends back what it reads, in pieces as large as its reads. A connection with
+// little traffic has a small buffer: there may be many.
 func echo(nc net.Conn) {
 	defer nc.Close()
 	b := make([]byte, 1<<10)
@@ -117,7 +117,7 @@ func (e *ends) endpoints() map[scenarios.Transport]scenarios.Endpoint {
 	return at
 }
 
-// dialEcho connects to the echo as a program without this one's care would.
+// dialEcho connects to the echo with the options that package net sets by default.
 func (e *ends) dialEcho(ctx context.Context, t scenarios.Transport, conf *tls.Config) (net.Conn, error) {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "tcp", e.Echo[t])

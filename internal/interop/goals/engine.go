@@ -14,12 +14,12 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// workEcho is the kind of work beside result.WorkEngine.
+// workEcho is the kind of work that is not result.WorkEngine.
 const workEcho = "echo"
 
-// place is where the broker and the echo run, and what was measured there. It
-// observes the engine, which runs a launch of every case in turn: those are the
-// rounds, and before the first QoS of each payload comes the echo's turn.
+// place is where the broker and the echo run, and the measurements made there. It
+// observes the engine, which runs a launch of every case in turn: these are the
+// rounds. It measures the echo before the first QoS of each payload.
 type place struct {
 	m     *measurement
 	name  string
@@ -33,8 +33,8 @@ type place struct {
 	peerAt time.Duration
 }
 
-// cell is one case over the rounds. Per message, in ns: own is the CPU time of
-// this process, other that of the other one.
+// cell has the measurements of one case, by round. own and other are the CPU time
+// of this and of the other process per message, in ns.
 type cell struct {
 	c          *scenarios.Case
 	work       string
@@ -72,8 +72,8 @@ func (p *place) measure(ctx context.Context) error {
 	return nil
 }
 
-// sound reports whether everything that was sent came once, in order, whole.
-// That a busy machine did not keep a rate is a figure, not a fault.
+// sound reports whether every message sent was delivered once, in order, and
+// unchanged. A rate that a busy machine did not keep is a figure, not an error.
 func sound(d result.Delivery) bool {
 	d.Scheduled, d.Unsent = d.Sent, 0
 	return d.Clean()
@@ -111,7 +111,7 @@ func set(key, value string) calibrate.Setting {
 	return calibrate.Setting{Place: "goals", Key: key, Values: []string{value}}
 }
 
-// otherCPU is the CPU time of the other process, 0 where there is none.
+// otherCPU is the CPU time of the other process, or 0 if there is none.
 func (p *place) otherCPU() (time.Duration, error) {
 	if p.peer == nil {
 		return 0, nil
@@ -120,7 +120,7 @@ func (p *place) otherCPU() (time.Duration, error) {
 	return time.Duration(a.CPUNS), err
 }
 
-// phase gives the echo its turn before the clients of a launch connect.
+// phase measures the echo before the clients of a launch connect.
 func (p *place) phase(_ context.Context, phase load.Phase, l load.Launch) error {
 	if phase != load.Connecting {
 		return nil
@@ -155,7 +155,7 @@ func (p *place) fail(err error) {
 	}
 }
 
-// launchDone takes what the launch has added to the case.
+// launchDone adds the measurements of a launch to its cell.
 func (p *place) launchDone(index int, r *result.Case) {
 	at, err := p.otherCPU()
 	p.fail(err)
@@ -163,7 +163,7 @@ func (p *place) launchDone(index int, r *result.Case) {
 	last := &k.result
 	messages := float64(r.Delivery.Delivered - last.Delivery.Delivered)
 	if messages <= 0 {
-		return // Run returns why
+		return // Run returns the error
 	}
 	everything := 0.0
 	for _, it := range r.Iterations[len(last.Iterations):] {
@@ -193,7 +193,7 @@ func (p *place) echo(c *scenarios.Case) error {
 	return nil
 }
 
-// echoOf is the echo beside c, made where it is the first time.
+// echoOf returns the echo for c, and makes it the first time.
 func (p *place) echoOf(c *scenarios.Case) *cell {
 	for _, e := range p.echoes {
 		if e.c.Transport == c.Transport && e.c.Payload.Name == c.Payload.Name {
@@ -205,14 +205,14 @@ func (p *place) echoOf(c *scenarios.Case) *cell {
 	return e
 }
 
-// add takes one round of echo: a packet that came back is a message.
+// add adds one round of echo. A packet that came back counts as a message.
 func (k *cell) add(r echoRun) {
 	n := r.bytes / int64(packetSize(k.c))
 	k.own = append(k.own, float64(r.own)/float64(n))
 	k.other = append(k.other, float64(r.other)/float64(n))
 }
 
-// find is the cell of the work, nil where there is none.
+// find returns the cell of the work, or nil.
 func (p *place) find(work string, t scenarios.Transport, payload int, qos byte, protocol string) *cell {
 	for i := range p.cells {
 		k := &p.cells[i]
@@ -223,7 +223,7 @@ func (p *place) find(work string, t scenarios.Transport, payload int, qos byte, 
 	return nil
 }
 
-// findEcho is the echo of packets with the payload, nil where there is none.
+// findEcho returns the echo of packets with the payload, or nil.
 func (p *place) findEcho(t scenarios.Transport, payload int) *cell {
 	for _, e := range p.echoes {
 		if e.c.Transport == t && e.c.Payload.Size == payload {

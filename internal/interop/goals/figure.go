@@ -9,17 +9,17 @@ import (
 
 // Verdicts on a figure.
 const (
-	verdictAim         = "aim"          // inside of what was aimed at
-	verdictHolds       = "holds"        // inside of what must be
-	verdictMisses      = "misses"       // outside
+	verdictAim         = "aim"          // reaches the aim
+	verdictHolds       = "holds"        // within the bound
+	verdictMisses      = "misses"       // beyond the bound
 	verdictNotMeasured = "not measured" // Reason says why
-	verdictNoGoal      = "-"            // nothing was asked of it
+	verdictNoGoal      = "-"            // there is no goal
 )
 
 // figure is one row of the table. Value is in Unit: "ns", "bytes", "/s",
 // "%" or "" for plain numbers. Ratio is Value over what Against names, taken
-// round by round. The goal is for the ratio where there is one, else for the
-// value: at most Must, better Aim.
+// round by round. The goal is for the ratio, or for the value if there is no ratio:
+// at most Must, better Aim.
 type figure struct {
 	Name    string
 	Params  []result.Param
@@ -33,14 +33,14 @@ type figure struct {
 	Reason  string
 }
 
-// spread is a number over rounds.
+// spread is the distribution of a number over the rounds.
 type spread struct {
 	Median float64
 	Min    float64
 	Max    float64
 }
 
-// spreadOf is the spread of xs, nil for none.
+// spreadOf is the spread of xs, or nil if xs is empty.
 func spreadOf(xs []float64) *spread {
 	if len(xs) == 0 {
 		return nil
@@ -49,8 +49,8 @@ func spreadOf(xs []float64) *spread {
 	return &spread{Median: stats.Quantile(sorted, 0.5), Min: sorted[0], Max: sorted[len(sorted)-1]}
 }
 
-// ratios divides a by b element by element, as far as both go; elements whose
-// divisor is not positive are left out.
+// ratios divides a by b element by element, up to the shorter length. It omits
+// elements whose divisor is not positive.
 func ratios(a, b []float64) (rs []float64) {
 	for i := range min(len(a), len(b)) {
 		if b[i] > 0 {
@@ -60,8 +60,8 @@ func ratios(a, b []float64) (rs []float64) {
 	return rs
 }
 
-// judge sets the verdict from the median, must and aim. A figure with a reason
-// was not measured.
+// judge sets the verdict from the median, Must and Aim. A figure with a Reason was
+// not measured.
 func (f *figure) judge() {
 	s := f.Value
 	if f.Against != "" {

@@ -7,11 +7,11 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// goal is what a figure must not exceed, and what is aimed at; 0 is no goal.
+// goal is the bound of a figure, and the aim; 0 means none.
 type goal struct{ must, aim float64 }
 
-// The goals. They were set from a prototype without statistics or TLS options,
-// with room for what a whole tool does beside.
+// The goals come from a prototype without statistics or TLS options, with a margin
+// for the rest of the tool.
 var (
 	echoGoals    = map[int]goal{10: {4, 2.5}, 1024: {1.6, 1.2}, 8192: {1.8, 1.4}} // by payload
 	qosGoals     = map[byte]goal{1: {2.5, 1.8}, 2: {4, 2.5}}
@@ -28,12 +28,12 @@ var (
 	manyGoal     = goal{must: 1.3}
 )
 
-// small is the payload of the figures that are about messages, not bytes.
+// small is the payload, in bytes, of the figures about messages rather than bytes.
 const small = 10
 
 var protocols = struct{ v311, v5 string }{"3.1.1", "5"}
 
-// figures fills the calibration from what was measured.
+// figures fills the table from the measurements.
 func (m *measurement) figures() {
 	for _, p := range m.places {
 		for _, t := range m.transports {
@@ -52,7 +52,7 @@ func (m *measurement) figures() {
 	}
 }
 
-// add judges a figure by its goal and takes it.
+// add judges a figure by its goal and adds it to the table.
 func (m *measurement) add(f figure, g goal) {
 	if g.must > 0 {
 		f.Must = &g.must
@@ -64,7 +64,7 @@ func (m *measurement) add(f figure, g goal) {
 	m.table = append(m.table, f)
 }
 
-// ratio makes a figure of a over b, both per round.
+// ratio adds the figure of a over b, both by round.
 func (m *measurement) ratio(name, against, unit string, a, b []float64, g goal, params ...result.Param) {
 	m.add(figure{
 		Name: name, Params: params, Unit: unit, Against: against,
@@ -76,7 +76,7 @@ func param(key string, value any) result.Param {
 	return result.Param{Key: key, Value: fmt.Sprint(value)}
 }
 
-// cpuName says whose CPU time it is.
+// cpuName names the processes whose CPU time is measured.
 func (p *place) cpuName() string {
 	if p.peer == nil {
 		return "CPU per message, client and broker"
@@ -127,7 +127,7 @@ func (p *place) tlsFigures() {
 	}
 }
 
-// ownFigures are those that need the broker's cost apart.
+// ownFigures adds those that need the broker's cost by itself.
 func (p *place) ownFigures(t scenarios.Transport) {
 	for qos := byte(0); qos <= 2; qos++ {
 		k := p.find(result.WorkEngine, t, small, qos, protocols.v311)

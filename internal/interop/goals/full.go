@@ -14,18 +14,17 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Kinds of work of a full calibration, all of them open loops over TCP with the
-// smallest payload at QoS 0.
+// Kinds of work of -full: open loops over TCP with the smallest payload at QoS 0.
 const (
 	workRate  = "rate"  // one pair at several rates
 	workPairs = "pairs" // one rate over a growing number of pairs
-	workMany  = "many"  // one rate over as many connections as there may be
+	workMany  = "many"  // one rate over as many connections as possible
 )
 
 const (
 	pairsRate  = 20_000 // msg/s over all pairs
 	manyRate   = 10_000 // msg/s over all connections
-	fullRounds = 3      // at most: each takes seconds
+	fullRounds = 3      // at most, because each takes seconds
 )
 
 var (
@@ -71,8 +70,8 @@ func (p *place) planFull() error {
 	return nil
 }
 
-// bareClients is what workMany is compared with: as many connections to the
-// echo, each with a goroutine that reads, and one that writes what is due.
+// bareClients is the reference for workMany: as many connections to the echo, each
+// with a goroutine that reads, and one goroutine that writes the messages due.
 func (m *measurement) bareClients(p *place, c *scenarios.Case) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -112,7 +111,7 @@ func (m *measurement) bareClients(p *place, c *scenarios.Case) error {
 		return err
 	}
 	before, warm := cputime.Total(), sent
-	// From now on, not from the start: on a busy machine it may be late.
+	// The second begins now, not on schedule: on a busy machine it may be late.
 	if err := send(time.Since(start) + time.Second); err != nil {
 		return err
 	}
@@ -133,7 +132,7 @@ func (m *measurement) fullFigures() {
 	var first []float64
 	for i := range m.open.cells {
 		k := &m.open.cells[i]
-		params := k.result.Params[2:3] // behind work and place
+		params := k.result.Params[2:3] // after work and place
 		switch k.work {
 		case workRate:
 			m.openFigures(&k.result, params)
@@ -149,7 +148,7 @@ func (m *measurement) fullFigures() {
 	}
 }
 
-// openFigures are how well an open loop kept its schedule.
+// openFigures adds how well an open loop kept its schedule.
 func (m *measurement) openFigures(c *result.Case, params []result.Param) {
 	lag := figure{Name: "open loop's send lag, p50", Unit: "ns", Params: params}
 	if h := c.Latency.SendLag; h != nil {

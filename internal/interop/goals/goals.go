@@ -10,18 +10,17 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// options are what to measure, and how much of it: the scenario of `mqttload
-// calibrate`, and what that does not measure.
+// options say how much to measure: those of `mqttload calibrate`, whose scenario
+// this program shares, and the rest.
 type options struct {
 	calibrate.Options
-	// messages is over how many allocations are counted: enough for the few that
-	// an iteration makes as such not to show.
+	// messages is over how many messages allocations are counted: enough to hide
+	// the few that an iteration itself makes.
 	messages int64
-	// connects is how many connections are made per round, kind and transport;
-	// idle how many are kept while memory is measured.
+	// connects is how many connections are opened per round, kind and transport,
+	// and idle how many are open while memory is measured.
 	connects, idle int
-	// full measures many connections and rates that are kept as well; many is how
-	// many connections at most.
+	// full says to measure open loops, too, with up to many connections.
 	full bool
 	many int
 }
@@ -45,7 +44,7 @@ type measurement struct {
 	idles      map[scenarios.Transport]idle
 	recordings []recording
 	pacers     []pacing
-	open       *place           // the open loops, where full
+	open       *place           // the open loops; nil unless full
 	bare       []float64        // CPU per message of bare clients, in ns
 	allocs     map[byte]float64 // per message, by QoS
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// idle is the memory of an idle connection in bytes, or why it is not known.
+// idle is the memory of an idle connection in bytes, or why it is unknown.
 type idle struct {
 	bytes  float64
 	reason string
 }
 
-// idleMemory measures the resident memory of a process that does nothing but
-// hold connections to another one: this process's own has other things in it.
+// idleMemory measures the resident memory of a process that only holds connections
+// to another one. That of this process has other things in it.
 func (m *measurement) idleMemory(ctx context.Context, broker *peer) error {
 	m.idles = map[scenarios.Transport]idle{}
 	for _, t := range m.transports {
@@ -42,11 +42,11 @@ func (m *measurement) idleMemory(ctx context.Context, broker *peer) error {
 	return nil
 }
 
-// errNoRSS: only Linux tells a process how much of it is in memory.
+// errNoRSS: only Linux tells a process its resident memory.
 var errNoRSS = errors.New("the resident memory is not known on this system")
 
-// idleBytes holds n connections and returns by how much they made the resident
-// memory of this process grow.
+// idleBytes opens n connections and returns by how many bytes the resident memory
+// of this process has grown.
 func idleBytes(ctx context.Context, e *ends, t scenarios.Transport, n int) (int64, error) {
 	routes := e.routes(&scenarios.Case{Transport: t})
 	s := mqtt.NewSweeper()
@@ -63,7 +63,7 @@ func idleBytes(ctx context.Context, e *ends, t scenarios.Transport, n int) (int6
 		clients[i], err = connectMQTT(ctx, routes, i, s)
 		return nil, err
 	}
-	if _, err := open(0); err != nil { // what the first one brings is no other's
+	if _, err := open(0); err != nil { // the first one allocates for all
 		return 0, err
 	}
 	before, err := resident()
@@ -77,14 +77,15 @@ func idleBytes(ctx context.Context, e *ends, t scenarios.Transport, n int) (int6
 	return (after - before) * int64(n) / int64(n-1), err
 }
 
-// resident is the resident memory of this process in bytes, garbage collected.
+// resident is the resident memory of this process in bytes, after a garbage
+// collection.
 func resident() (int64, error) {
 	debug.FreeOSMemory()
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0, errNoRSS
 	}
-	// The second number is that of resident pages: proc_pid_statm(5).
+	// The second field is the number of resident pages: proc_pid_statm(5).
 	fields := strings.Fields(string(b))
 	pages, err := strconv.ParseInt(fields[1], 10, 64)
 	return pages * int64(os.Getpagesize()), err

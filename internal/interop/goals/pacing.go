@@ -9,8 +9,8 @@ import (
 	"github.com/mqttload/mqttload/result/stats"
 )
 
-// pacing is how well a rate was kept over the rounds: lateness in ns, and by how
-// much the rate was missed, 0.001 for 0.1 %.
+// pacing is how well a rate was kept in each round: lateness in ns, and the share of
+// messages that were missing at the end, 0.001 for 0.1 %.
 type pacing struct {
 	rate     int
 	kind     string
@@ -18,7 +18,7 @@ type pacing struct {
 	missed   []float64
 }
 
-// pacing paces messages that go nowhere.
+// pacing paces messages that are not sent.
 func (m *measurement) pacing(ctx context.Context) error {
 	for _, rate := range []int{1_000, 10_000, 100_000} {
 		m.pacers = append(m.pacers, pacing{rate: rate})
@@ -41,15 +41,15 @@ func (m *measurement) pacing(ctx context.Context) error {
 	return nil
 }
 
-// pacedTimes is how many times a measurement's time a rate is kept: the last
-// tick's lateness must not weigh.
+// pacedTimes is how many times the time of a measurement a rate is paced, so that
+// the lateness of the last tick has little weight.
 const pacedTimes = 5
 
-// leastTick is the shortest wait: at higher rates what is due goes in batches.
+// leastTick is the shortest wait: at higher rates messages go in batches.
 const leastTick = 100 * time.Microsecond
 
-// round keeps an absolute schedule for d, as an open loop does: at each tick
-// everything due goes, and a late tick moves nothing.
+// round keeps an absolute schedule for d, as an open loop does: at each tick all
+// messages due go, and a late tick does not shift the schedule.
 func (k *pacing) round(w *pace.Waiter, d time.Duration) {
 	gap := time.Second / time.Duration(k.rate)
 	total := int(d / gap)

@@ -13,7 +13,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// request is one line to the other process, and reply one back.
+// request is a line to the other process, and reply its answer.
 type request struct {
 	Do   string              `json:"do"` // "usage" or "idle"
 	N    int                 `json:"n,omitempty"`
@@ -27,8 +27,8 @@ type reply struct {
 	Error string `json:"error,omitempty"`
 }
 
-// servePeer is the other process of a calibration: it writes where its echo and
-// its broker listen, then answers requests until in ends.
+// servePeer is the other process: it writes the addresses of its echo and its
+// broker, and then answers requests until in ends.
 func servePeer(ctx context.Context, in io.Reader, out io.Writer) error {
 	s, err := openEnds()
 	if err != nil {
@@ -69,7 +69,7 @@ func (q *request) answer(ctx context.Context) (a reply) {
 	return a
 }
 
-// peer is the other process, seen from this one.
+// peer is the other process, as seen from this one.
 type peer struct {
 	ends ends
 	cmd  *exec.Cmd

@@ -9,7 +9,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// recording is what recording a message costs over the rounds, in ns.
+// recording is the cost of recording a message in each round, in ns.
 type recording struct {
 	what load.Recording
 	loop string
@@ -17,16 +17,16 @@ type recording struct {
 	cost []float64
 }
 
-// recordingTimes is how many times a count of allocations' messages are
-// recorded: the CPU clock tells microseconds.
+// recordingTimes is how many times options.messages are recorded: the resolution of
+// the CPU clock is a microsecond.
 const recordingTimes = 5
 
-// maxBatch bounds a batch of the recording measurement: the window.
+// maxBatch bounds a batch of the recording measurement. It is the window.
 const maxBatch = 1000
 
-// recording measures what the engine's recording adds to a message, in batches
-// as large as those in which the engine has just read, and, in an open loop of a
-// million messages per second, as many as are due at a tick.
+// recording measures what recording adds to the cost of a message: in batches as
+// large as the engine's reads just before, and in an open loop of a million messages
+// per second, in batches of those due at a tick.
 func (m *measurement) recording(ctx context.Context) error {
 	batch := m.readBatch()
 	m.recordings = []recording{
@@ -51,8 +51,8 @@ func (m *measurement) recording(ctx context.Context) error {
 	return nil
 }
 
-// readBatch is how many messages a read of the engine has brought, of the
-// smallest payload at QoS 0 over TCP; the window where that was not measured.
+// readBatch is how many messages a read of the engine has returned, of the smallest
+// payload at QoS 0 over TCP, or the window if that was not measured.
 func (m *measurement) readBatch() int {
 	k := m.places[1].find(result.WorkEngine, scenarios.TCP, small, 0, protocols.v311)
 	if k == nil || k.result.IO.Reads == 0 {

@@ -23,7 +23,7 @@ func render(out io.Writer, m *measurement) error {
 	return err
 }
 
-// at names the params by their values alone, with what makes a value clear.
+// at lists the values of the params, with a unit or a word if a value needs one.
 func at(params []result.Param) string {
 	var parts []string
 	for _, p := range params {
@@ -89,7 +89,7 @@ func (f *figure) verdict() string {
 	return f.Verdict
 }
 
-// quantity prints v in unit: times and bytes in the size that suits them.
+// quantity prints v in unit, scaled to a readable size.
 func quantity(v float64, unit string) string {
 	switch unit {
 	case "ns":

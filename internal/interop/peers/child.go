@@ -17,7 +17,7 @@ import (
 
 // A session is one connection of a library.
 type session interface {
-	// subscribe returns when SUBACK has come.
+	// subscribe returns after SUBACK.
 	subscribe(filter string, qos byte) error
 	// publish sends n messages, at most conf.window of them unacknowledged, and
 	// returns when all are acknowledged. At QoS 0 it returns when the library
@@ -26,7 +26,7 @@ type session interface {
 	close()
 }
 
-// A library connects; got is called for each message that comes.
+// A library connects. It calls got for each message that it receives.
 type library func(c *conf, id string, got func(payload []byte)) (session, error)
 
 var libraries = map[string]library{
@@ -40,13 +40,13 @@ var libraries = map[string]library{
 	rawBytes:           connectRaw,
 }
 
-// runChild is the life of a child process: it connects, says "ready VERSION",
-// and then does what its standard input says, line by line:
+// runChild runs a child process: it connects, prints "ready VERSION", and then
+// obeys the lines of its standard input:
 //
 //	run N    do N units of the work and answer "done"
 //	usage    answer "usage CPU_NS WRITES READS RSS_BYTES RECEIVED"
 //
-// It ends with its input. An error is a line of its own, beginning with "error".
+// It ends with its input. An error is a line that begins with "error".
 func runChild(c conf, in io.Reader, out io.Writer) error {
 	w, err := newWorker(&c)
 	if err != nil {
@@ -83,7 +83,7 @@ var modules = map[string]string{
 	"at-wat/mqtt-go":   "github.com/at-wat/mqtt-go",
 }
 
-// versionOf is the version that this program was built with.
+// versionOf is the version of a module in this program.
 func versionOf(client string) string {
 	info, _ := debug.ReadBuildInfo()
 	for _, m := range info.Deps {
@@ -94,7 +94,7 @@ func versionOf(client string) string {
 	return "-"
 }
 
-// worker does the works of the Go libraries.
+// worker does the work of the Go libraries.
 type worker struct {
 	*conf
 	connect  library
@@ -132,7 +132,7 @@ func newWorker(c *conf) (child, error) {
 	return w, nil
 }
 
-// child is what runChild drives.
+// child is the work that runChild controls.
 type child interface {
 	run(n int) error
 	usage() usage
@@ -222,7 +222,7 @@ func (w *worker) end() {
 	}
 }
 
-// patience bounds every wait: nothing that works takes as long.
+// patience is the timeout of every wait.
 const patience = 60 * time.Second
 
 func await(done <-chan struct{}) error {
@@ -236,18 +236,18 @@ func await(done <-chan struct{}) error {
 	}
 }
 
-// tally counts the messages that a library hands over.
+// tally counts the messages that a library receives.
 type tally struct {
 	payload  int
 	received atomic.Int64 // all of the right size
 	target   atomic.Int64
 	done     chan struct{}
-	gate     gate // of messages at QoS 0, which nobody acknowledges; nil for none
+	gate     gate // of messages at QoS 0, which are not acknowledged; nil for none
 }
 
 func newTally(payload int) *tally { return &tally{payload: payload, done: make(chan struct{}, 1)} }
 
-// expect returns what is sent to when n more have come.
+// expect returns a channel that gets a value when n more messages have come.
 func (t *tally) expect(n int) <-chan struct{} {
 	t.target.Store(t.received.Load() + int64(n))
 	return t.done
@@ -263,8 +263,7 @@ func (t *tally) got(payload []byte) {
 	}
 }
 
-// A gate lets as many messages be under way as it has capacity. A nil gate is
-// open.
+// A gate bounds the messages in flight by its capacity. A nil gate has no bound.
 type gate chan struct{}
 
 func (g gate) enter() {
@@ -279,7 +278,7 @@ func (g gate) leave() {
 	}
 }
 
-// enterMore takes up to n further places that are free, and returns how many.
+// enterMore takes up to n more free places, and returns how many it took.
 func (g gate) enterMore(n int) int {
 	for i := range n {
 		select {
@@ -291,7 +290,7 @@ func (g gate) enterMore(n int) int {
 	return n
 }
 
-// usage is what a process has used so far.
+// usage is the resource usage of a process so far.
 type usage struct {
 	cpu           time.Duration // user and system
 	writes, reads int64         // system calls
@@ -299,8 +298,8 @@ type usage struct {
 	received      int64         // messages
 }
 
-// processUsage asks the system. Memory is looked at only when settled, for
-// that takes a collection of garbage.
+// processUsage returns the usage of this process. It measures memory only when
+// settled, because that needs a garbage collection.
 func processUsage(memory bool) (u usage) {
 	if memory {
 		debug.FreeOSMemory()
@@ -317,8 +316,8 @@ func cpuTime() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// procField returns the number behind a name in one of the kernel's files, or
-// 0 where there is none.
+// procField returns the number after a name in one of the kernel's files, or 0 if
+// there is none.
 func procField(file, name string) int64 {
 	text, _ := os.ReadFile(file)
 	f := strings.Fields(string(text))
@@ -331,8 +330,8 @@ func procField(file, name string) int64 {
 	return 0
 }
 
-// inTurn publishes n messages of which up to window wait for their end at a
-// time: the oldest is waited for first.
+// inTurn publishes n messages with up to window of them in flight. It waits for the
+// oldest first.
 func inTurn[T any](n, window int, publish func() (T, error), wait func(T) error) error {
 	ring := make([]T, min(n, window))
 	for i := range n {

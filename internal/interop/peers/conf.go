@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// conf is what a child process is told on its command line, as key=value.
-// The drivers in C and JavaScript read the same words.
+// conf is the command line of a child process, as key=value. The drivers in C and
+// JavaScript read the same keys.
 type conf struct {
 	client  string // library
 	work    string // publish, receive, pair, burst or connect
 	addr    string // host:port of the other end
-	ca      string // file with the authority of a TLS server; "" is TCP
+	ca      string // file with the certificate authority of a TLS server; "" means TCP
 	qos     byte
 	payload int // bytes
 	window  int // messages outstanding
@@ -49,7 +49,7 @@ func parseConf(args []string) (c conf, err error) {
 		case "window":
 			c.window, err = strconv.Atoi(value)
 		default:
-			err = fmt.Errorf("%q is none of client, work, addr, ca, qos, payload, window", a)
+			err = fmt.Errorf("unknown setting %q: use client, work, addr, ca, qos, payload or window", a)
 		}
 		if err != nil {
 			return c, err
@@ -58,7 +58,7 @@ func parseConf(args []string) (c conf, err error) {
 	return c, nil
 }
 
-// tlsConfig trusts the authority in c.ca alone; nil is TCP.
+// tlsConfig trusts only the authority in c.ca. It is nil for TCP.
 func (c *conf) tlsConfig() (*tls.Config, error) {
 	if c.ca == "" {
 		return nil, nil
@@ -74,7 +74,7 @@ func (c *conf) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS13}, nil
 }
 
-// url is the address as the libraries that take URLs want it.
+// url is the address for libraries that take a URL.
 func (c *conf) url() string {
 	if c.ca != "" {
 		return "tls://" + c.addr
@@ -82,9 +82,9 @@ func (c *conf) url() string {
 	return "tcp://" + c.addr
 }
 
-// topic is the topic of everything but floods.
+// topic is the topic of all works except floods.
 const topic = "peers/t"
 
-// keepAlive is the interval of every client, in seconds: too long for a
-// PINGREQ in a measurement, but all carry what it takes.
+// keepAlive is the Keep Alive of every client, in seconds: too long for a PINGREQ
+// during a measurement, but every client pays for the timer.
 const keepAlive = 300

@@ -12,13 +12,13 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// fanOut is how many subscribers the engine has where it is to receive. It
-// accounts for messages only that it has sent itself: a delivery's cost then
-// holds a share of 1/fanOut of the publish.
+// fanOut is how many subscribers the engine has in the work receive. The engine
+// accepts only messages that it has sent itself, so the cost of a delivery includes
+// 1/fanOut of that of a publish.
 const fanOut = 20
 
-// engineWorker puts the load engine to the works. Connections are made for
-// every run, outside of what it counts.
+// engineWorker does the work of the load engine. It connects for every run, and does
+// not count that.
 type engineWorker struct {
 	c    scenarios.Case
 	used usage

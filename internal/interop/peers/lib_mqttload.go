@@ -11,8 +11,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// ours is a connection of package mqtt. Acknowledgements set free what is sent
-// next, in the reader, as a load does it.
+// ours is a connection of package mqtt. As in the load engine, the reader sends the
+// next messages when acknowledgements make room for them.
 type ours struct {
 	mqtt.NopHandler
 	c    *mqtt.Client
@@ -78,7 +78,7 @@ func (s *ours) publish(n int, g gate) error {
 	return <-s.ended
 }
 
-// publish0 writes as fast as the connection takes it.
+// publish0 writes as fast as the connection allows.
 func (s *ours) publish0(n int, g gate) error {
 	for n > 0 {
 		k := n
@@ -103,7 +103,7 @@ func (s *ours) publish0(n int, g gate) error {
 	return nil
 }
 
-// more appends what the window has room for.
+// more appends as many messages as the window has room for.
 func (s *ours) more() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

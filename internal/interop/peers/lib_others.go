@@ -10,9 +10,9 @@ import (
 	atwat "github.com/at-wat/mqtt-go"
 )
 
-// gomqttSession is 256dpi's client. What it writes goes out when 4 KiB have
-// gathered or MaxWriteDelay is over: 10 ms by default, which saves it system
-// calls and holds a small window up.
+// gomqttSession is 256dpi's client. It writes when it has collected 4 KiB, or after
+// MaxWriteDelay: 10 ms by default, which saves system calls and delays a small
+// window.
 type gomqttSession struct {
 	*conf
 	c       *gomqtt.Client
@@ -23,7 +23,7 @@ func connectGomqtt(c *conf, id string, got func([]byte)) (session, error) {
 	return dialGomqtt(c, id, got, 10*time.Millisecond)
 }
 
-// connectGomqttNow is gomqtt with a delay that a timer can just keep.
+// connectGomqttNow is gomqtt with the shortest delay that a timer can keep.
 func connectGomqttNow(c *conf, id string, got func([]byte)) (session, error) {
 	return dialGomqtt(c, id, got, 100*time.Microsecond)
 }
@@ -63,7 +63,7 @@ func (s *gomqttSession) publish(n int, g gate) error {
 		g.enter()
 		return s.c.Publish(topic, s.message, gopacket.QOS(s.qos), false)
 	}, func(f gomqtt.GenericFuture) error {
-		return f.Wait(0) // without a time: that would cost a timer each
+		return f.Wait(0) // without a timeout, which would cost a timer each time
 	})
 }
 

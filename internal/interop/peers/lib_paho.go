@@ -21,7 +21,7 @@ func connectPaho3(c *conf, id string, got func([]byte)) (session, error) {
 	return dialPaho3(c, id, got, true)
 }
 
-// connectPaho3Unordered has the library hand messages over in goroutines.
+// connectPaho3Unordered lets the library call the handler in goroutines.
 func connectPaho3Unordered(c *conf, id string, got func([]byte)) (session, error) {
 	return dialPaho3(c, id, got, false)
 }
@@ -57,7 +57,7 @@ func (s *pahoThree) publish(n int, g gate) error {
 func (s *pahoThree) close() { s.c.Disconnect(0) }
 
 // pahoFive is Eclipse's client for MQTT 5. Its call returns when the message
-// is acknowledged, so that a window takes as many goroutines.
+// is acknowledged, so that a window needs as many goroutines.
 type pahoFive struct {
 	*conf
 	c *paho5.Client

@@ -8,10 +8,10 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// rawBytes is no client: it writes a window of PUBLISH packets that it has
-// encoded beforehand, waits for as many bytes of acknowledgements as they call
-// for, and looks at none. What it costs is what the machine takes for two
-// processes that wake each other once per window: no client can be below.
+// rawBytes is not a client, but the lower bound of all clients: it writes a window
+// of PUBLISH packets encoded beforehand, and reads as many bytes of
+// acknowledgements as these cause, without looking at them. It costs what two
+// processes need to wake each other once per window.
 const rawBytes = "raw bytes"
 
 type raw struct {

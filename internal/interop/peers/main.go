@@ -1,6 +1,6 @@
-// Peers puts mqttload beside other MQTT clients and tools: the same work, each
-// in a process of its own, and how much CPU time each takes for it.
-// scripts/peers sets everything up.
+// Peers compares mqttload with other MQTT clients and tools: each does the same
+// work in a process of its own, and Peers prints the CPU time that it takes.
+// scripts/peers installs what is needed and runs it.
 package main
 
 import (
@@ -34,16 +34,16 @@ func run(args []string) error {
 	r := &runner{self: self, out: os.Stdout, log: os.Stderr, least: 2000}
 	var jsonFile string
 	var quick bool
-	flag.IntVar(&r.rounds, "rounds", 5, "how often everything is measured")
-	flag.BoolVar(&quick, "quick", false, "3 short rounds")
-	flag.DurationVar(&r.span, "span", 500*time.Millisecond, "length of one measurement")
-	flag.IntVar(&r.connections, "connections", 2000, "connections of the work connect")
-	flag.StringVar(&r.only, "only", "", "only works whose name contains this")
-	flag.StringVar(&r.onlyClient, "client", "", "only clients whose name contains this")
-	flag.StringVar(&jsonFile, "json", "", "file for all samples")
-	flag.StringVar(&r.libmosquitto, "libmosquitto", "", "the driver for libmosquitto")
-	flag.StringVar(&r.mqttjs, "mqttjs", "", "the folder in which mqtt.js and its driver are installed")
-	flag.StringVar(&r.mqttload, "mqttload", "", "the program mqttload, for the comparison with tools")
+	flag.IntVar(&r.rounds, "rounds", 5, "measure everything `N` times, in turns")
+	flag.BoolVar(&quick, "quick", false, "measure three short rounds")
+	flag.DurationVar(&r.span, "span", 500*time.Millisecond, "`LENGTH` of one measurement")
+	flag.IntVar(&r.connections, "connections", 2000, "number of connections in the work connect")
+	flag.StringVar(&r.only, "only", "", "measure only works whose name contains `TEXT`")
+	flag.StringVar(&r.onlyClient, "client", "", "measure only clients whose name contains `TEXT`")
+	flag.StringVar(&jsonFile, "json", "", "write all samples to `FILE`")
+	flag.StringVar(&r.libmosquitto, "libmosquitto", "", "`PATH` of the driver for libmosquitto")
+	flag.StringVar(&r.mqttjs, "mqttjs", "", "`FOLDER` with mqtt.js and its driver")
+	flag.StringVar(&r.mqttload, "mqttload", "", "`PATH` of the program mqttload, to compare it with tools")
 	if err := flag.CommandLine.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func run(args []string) error {
 	return writeJSON(jsonFile, r, rows)
 }
 
-// runAsChild does what a process is told that this program has started itself.
+// runAsChild runs this program as one of its own child processes, if args say so.
 func runAsChild(args []string) (done bool, err error) {
 	if len(args) == 0 {
 		return false, nil
@@ -85,7 +85,7 @@ func runAsChild(args []string) (done bool, err error) {
 		err = runChild(c, os.Stdin, os.Stdout)
 	}
 	if err != nil {
-		// The process that has started this one reads it there.
+		// The parent process reads it from standard output.
 		fmt.Println("error:", err)
 	}
 	return true, nil

@@ -15,8 +15,8 @@ type sample struct {
 	UnitsPerSec float64 `json:"units_per_second"`
 }
 
-// measure runs one child through warm-up and measurement. What it did is
-// checked against what the server saw; any difference is an error.
+// measure runs one child through warm-up and measurement. A difference between the
+// counts of client and server is an error.
 func (r *runner) measure(w *work, s *server, client string) (got sample, version string, err error) {
 	c := w.conf
 	c.client, c.addr, c.ca = client, s.addr, s.ca
@@ -38,11 +38,11 @@ func (r *runner) measure(w *work, s *server, client string) (got sample, version
 	if got, err = turn(w, s, p, client, n); err != nil {
 		return sample{}, "", err
 	}
-	p.stop() // what it had not yet sent comes now, and is too much
+	p.stop() // messages that it still sends now are too many
 	return got, version, s.await()
 }
 
-// warmUp finds out how many repetitions take about the time of a measurement.
+// warmUp determines how many repetitions take about the time of a measurement.
 func (r *runner) warmUp(w *work, s *server, p *process, client string) (n int, err error) {
 	if w.conf.work == "connect" {
 		_, err := turn(w, s, p, client, max(w.repeat/20, 1))
@@ -61,7 +61,7 @@ func (r *runner) warmUp(w *work, s *server, p *process, client string) (n int, e
 	return n, nil
 }
 
-// turn has a child do n repetitions.
+// turn makes a child do n repetitions.
 func turn(w *work, s *server, p *process, client string, n int) (sample, error) {
 	before, err := p.usage()
 	if err != nil {
@@ -82,7 +82,7 @@ func turn(w *work, s *server, p *process, client string, n int) (sample, error) 
 		return sample{}, err
 	}
 	if got := after.received - before.received; got != want.received {
-		return sample{}, fmt.Errorf("the client has %d messages of %d", got, want.received)
+		return sample{}, fmt.Errorf("the client received %d messages of %d", got, want.received)
 	}
 	units := float64(n * w.unitsOf(client))
 	return sample{
@@ -92,8 +92,8 @@ func turn(w *work, s *server, p *process, client string, n int) (sample, error) 
 	}, nil
 }
 
-// await waits until the server has seen all that is wanted: some may still be
-// on its way. More is as wrong as less.
+// await waits until the server has counted exactly what is expected: some messages
+// may still be in flight. More is as wrong as fewer.
 func (s *server) await() error {
 	for deadline := time.Now().Add(s.patience); ; time.Sleep(time.Millisecond) {
 		now, err := s.count()
@@ -107,12 +107,12 @@ func (s *server) await() error {
 			return nil
 		}
 		if now.in > s.want.in || now.out > s.want.out || now.connections > s.want.connections || time.Now().After(deadline) {
-			return fmt.Errorf("the server has seen %+v, asked were %+v", now, s.want)
+			return fmt.Errorf("the server counted %+v, expected %+v", now, s.want)
 		}
 	}
 }
 
-// expected is what n repetitions make server and client count.
+// expected are the counts of server and client after n repetitions.
 type expected struct {
 	counts
 	received int64

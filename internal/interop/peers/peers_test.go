@@ -74,15 +74,15 @@ func TestMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := work{units: 2, conf: c} // expects two messages for each that is sent
-	if _, err := turn(&w, s, p, ourClient, 1); err == nil || !strings.Contains(err.Error(), "has seen {in:1 out:0 connections:1}, asked were {in:2 ") {
+	if _, err := turn(&w, s, p, ourClient, 1); err == nil || !strings.Contains(err.Error(), "counted {in:1 out:0 connections:1}, expected {in:2 ") {
 		t.Errorf("one message of two: %v", err)
 	}
 	w.units = 0
-	if _, err := turn(&w, s, p, ourClient, 2); err != nil && !strings.Contains(err.Error(), "has seen {in:3 ") {
+	if _, err := turn(&w, s, p, ourClient, 2); err != nil && !strings.Contains(err.Error(), "counted {in:3 ") {
 		t.Errorf("three messages of two: %v", err)
 	}
 	p.stop()
-	if err := s.await(); err == nil || !strings.Contains(err.Error(), "has seen {in:3 out:0 connections:1}, asked were {in:2 ") {
+	if err := s.await(); err == nil || !strings.Contains(err.Error(), "counted {in:3 out:0 connections:1}, expected {in:2 ") {
 		t.Errorf("three messages of two, in the end: %v", err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// pinning is the program that keeps a process on one core, "" where there is
-// none or only one core: the other end is kept on core 0, clients on core 1.
+// pinning is the program that pins a process to one core, or "" without such a
+// program or with one core only: the other end runs on core 0, clients on core 1.
 var pinning = func() string {
 	path, err := exec.LookPath("taskset")
 	if err != nil || runtime.NumCPU() < 2 {
@@ -30,7 +30,7 @@ func pinned(ctx context.Context, core int, argv []string) *exec.Cmd {
 	return exec.CommandContext(ctx, argv[0], argv[1:]...)
 }
 
-// process is a child that answers lines with lines.
+// process is a child process that answers each line with a line.
 type process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -52,8 +52,8 @@ func start(core int, argv ...string) (*process, error) {
 	return p, p.cmd.Start()
 }
 
-// ask sends a command, unless empty, and reads the answer, which starts with
-// the word want, into fields. A child that takes too long is killed.
+// ask sends a command, unless it is empty, and scans the answer, which must start
+// with want, into fields. It kills a child that does not answer in time.
 func (p *process) ask(command, want string, fields ...any) error {
 	late := time.AfterFunc(2*patience, func() { _ = p.cmd.Process.Kill() })
 	defer late.Stop()
@@ -63,7 +63,7 @@ func (p *process) ask(command, want string, fields ...any) error {
 		}
 	}
 	if !p.lines.Scan() {
-		return errors.New("the process has ended, or took too long and was killed")
+		return errors.New("the process has ended, or did not answer in time and was killed")
 	}
 	rest, ok := strings.CutPrefix(p.lines.Text(), want)
 	if !ok {
@@ -83,7 +83,7 @@ func (p *process) usage() (u usage, err error) {
 	return u, err
 }
 
-// stop ends the child, which has a moment to disconnect.
+// stop ends the child, and gives it time to disconnect.
 func (p *process) stop() {
 	_ = p.in.Close()
 	late := time.AfterFunc(5*time.Second, func() { _ = p.cmd.Process.Kill() })
@@ -95,8 +95,8 @@ func (p *process) stop() {
 type server struct {
 	*process
 	addr, ca string
-	patience time.Duration // for what is on its way
-	want     counts        // what it is to have seen
+	patience time.Duration // for messages in flight
+	want     counts        // the expected counts
 }
 
 func startServer(self, kind, dir string) (*server, error) {
@@ -112,7 +112,7 @@ func startServer(self, kind, dir string) (*server, error) {
 	return s, s.ask("", "addr", &s.addr)
 }
 
-// counts is what a server has seen.
+// counts are the messages and connections that a server has counted.
 type counts struct{ in, out, connections int64 }
 
 func (s *server) count() (c counts, err error) {
@@ -122,7 +122,7 @@ func (s *server) count() (c counts, err error) {
 	return c, err
 }
 
-// anyNumber of connections is right.
+// anyNumber stands for any number of connections.
 const anyNumber = -1 << 62
 
 func (c *counts) add(b counts) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// runner holds what was asked for.
+// runner has the settings of a run.
 type runner struct {
 	self        string // this program
 	rounds      int
@@ -21,7 +21,7 @@ type runner struct {
 	connections int
 	only        string
 	onlyClient  string
-	// Where the peers are that are no Go libraries; "" leaves them out.
+	// Paths of the peers that are not Go libraries; "" leaves one out.
 	libmosquitto, mqttjs, mqttload string
 	out, log                       io.Writer
 }
@@ -92,7 +92,7 @@ func (r *runner) runWork(ctx context.Context, w *work, dir string) ([]row, error
 	}
 	for round := range r.rounds {
 		for i := range rows {
-			// Where a peer ends, another begins: turning them round gives each its neighbours.
+			// A peer may disturb the next one: the order changes from round to round.
 			x := &rows[(i+round)%len(rows)]
 			if x.Failed != "" {
 				continue
@@ -111,8 +111,8 @@ func (r *runner) runWork(ctx context.Context, w *work, dir string) ([]row, error
 	return rows, nil
 }
 
-// sampleInto measures against a server of its own, so that nothing that one
-// client leaves behind meets the next.
+// sampleInto measures against a new server, so that no client is affected by the
+// one before.
 func (r *runner) sampleInto(x *row, w *work, dir string) error {
 	s, err := startServer(r.self, w.serverOf(x.Client), dir)
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *runner) sampleInto(x *row, w *work, dir string) error {
 	return err
 }
 
-// spread is the middle of some figures, and their ends.
+// spread is the median, minimum and maximum of some figures.
 type spread struct{ median, min, max float64 }
 
 func spreadOf(x *row, figure func(sample) float64) spread {

@@ -17,10 +17,10 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// runServer is the life of the other end: it says "addr HOST:PORT", and
-// answers "count" with "count MESSAGES_IN MESSAGES_OUT CONNECTIONS". It ends
-// with its input. kind is sink, ack, flood or broker; with a dir it speaks TLS
-// and leaves its authority there.
+// runServer runs the other end: it prints "addr HOST:PORT", and answers "count"
+// with "count MESSAGES_IN MESSAGES_OUT CONNECTIONS". It ends with its input. kind
+// is sink, ack, flood or broker. With a dir it uses TLS and writes the certificate
+// authority to dir.
 func runServer(kind, dir string, in io.Reader, out io.Writer) error {
 	scheme, tc := "mqtt", (*tls.Config)(nil)
 	if dir != "" {
@@ -50,7 +50,8 @@ func runServer(kind, dir string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// serve starts what kind says and returns its counts of messages.
+// serve starts a server of the kind, and returns a function with its counts of
+// messages.
 func serve(kind string, l net.Listener) (count func() (in, out int64), err error) {
 	if kind == "broker" {
 		b := broker.New(broker.Config{})

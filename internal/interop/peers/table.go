@@ -66,7 +66,7 @@ func overview(rows []row) string {
 	return b.String()
 }
 
-// machine says what this ran on.
+// machine describes the machine of the run.
 func machine() string {
 	cpu := "unknown CPU"
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -82,7 +82,8 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s %s, %s; %s", cpu, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), where)
 }
 
-// reference returns the row of mqttload that the others of a work are put beside.
+// reference returns the row of mqttload with which the others of a work are
+// compared.
 func reference(rows []row, work string) *row {
 	for i := range rows {
 		if rows[i].Work == work && (rows[i].Client == ourClient || rows[i].Client == toolWork.goals[0].ours) {
@@ -131,10 +132,10 @@ func number(v float64) string {
 	return digits
 }
 
-// verdict is a goal beside what was seen.
+// verdict is a goal and its result.
 type verdict struct{ text, must, aim, seen, verdict string }
 
-// judge reports ok false when the work was left out altogether.
+// judge returns false if the work was left out.
 func judge(w *work, g goal, rows []row) (v verdict, ok bool) {
 	var ours, best *row
 	for i := range rows {
@@ -186,7 +187,7 @@ func (g goal) judgeMemory(ours *row) verdict {
 	return v
 }
 
-// isPeer reports whether a client is one of those to compare with.
+// isPeer reports whether mqttload is compared with this client.
 func (g goal) isPeer(client string) bool {
 	if g.peers == nil {
 		return client != ourClient && client != engine && client != rawBytes && client != toolWork.goals[0].ours
@@ -194,7 +195,7 @@ func (g goal) isPeer(client string) bool {
 	return slices.Contains(g.peers, client)
 }
 
-// writeJSON keeps every sample.
+// writeJSON writes every sample to a file.
 func writeJSON(file string, r *runner, rows []row) error {
 	b, err := json.MarshalIndent(struct {
 		Machine string `json:"machine"`

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// toolWork is one program publishing as people start it. Reading messages from
-// its standard input, where it does, is part of its work.
+// toolWork is one program that publishes, with the command line that users give it.
+// For a program that reads messages from standard input, reading is part of the
+// work.
 var toolWork = work{
 	id: "work=tool/qos=0/payload=1024", unit: "message", server: "sink",
 	goals: []goal{{ours: "mqttload run", must: 10, aim: 20}},
@@ -23,8 +24,8 @@ var toolWork = work{
 
 const toolPayload = 1024
 
-// tool is a program that publishes n messages. Its start-up is taken out by
-// the difference of two runs, of few and of many messages.
+// tool is a program that publishes n messages. The difference of two runs, with few
+// and with many messages, removes the cost of its start.
 type tool struct {
 	name  string
 	few   int
@@ -33,7 +34,7 @@ type tool struct {
 	argv  func(host, port string, n int) []string
 }
 
-// tools returns those that are installed, and the names of those that are not.
+// tools returns the installed tools, and the names of the missing ones.
 func (r *runner) tools() (found []tool, missing []string) {
 	if r.mqttload != "" {
 		found = append(found, tool{"mqttload run", 20_000, 2_000_000, false, func(host, port string, n int) []string {
@@ -131,7 +132,7 @@ func runTool(ctx context.Context, t tool, s *server, n int) (cpu, elapsed time.D
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), elapsed, s.await()
 }
 
-// lineReader is messages of toolPayload bytes, one per line.
+// lineReader produces messages of toolPayload bytes, one per line.
 type lineReader struct{ left int }
 
 func (l *lineReader) Read(p []byte) (int, error) {

@@ -10,20 +10,20 @@ const (
 	pahoUnordered = "paho.mqtt.golang, unordered"
 )
 
-// work is what all clients are put to.
+// work is one task for all clients.
 type work struct {
 	id      string
-	unit    string // what the figures are per
+	unit    string // the figures are per this
 	server  string
 	tls     bool
 	conf    conf
 	units   int // messages or connections per repetition
-	repeat  int // repetitions; 0 is as many as fill the time
+	repeat  int // repetitions; 0 means as many as fill the time
 	clients []string
 	goals   []goal
 }
 
-// unitsOf is how many messages or connections a repetition is for a client.
+// unitsOf is how many messages or connections one repetition of a client has.
 func (w *work) unitsOf(client string) int {
 	if client == engine && w.conf.work == "receive" {
 		return fanOut
@@ -31,8 +31,8 @@ func (w *work) unitsOf(client string) int {
 	return w.units
 }
 
-// serverOf is the other end for a client. The engine takes no messages for its
-// own that it has not sent.
+// serverOf is the kind of the other end for a client. The engine accepts only
+// messages that it has sent itself.
 func (w *work) serverOf(client string) string {
 	if client == engine && w.conf.work == "receive" {
 		return "broker"
@@ -40,10 +40,10 @@ func (w *work) serverOf(client string) string {
 	return w.server
 }
 
-// goal compares mqttload with a peer, or a figure of its own with a bound.
+// goal compares mqttload with a peer, or its own figure with a bound.
 type goal struct {
 	ours string
-	// peers are those of whom the best counts; nil is all of them.
+	// peers are the clients of which the best counts; nil means all.
 	peers     []string
 	must, aim float64 // how many times less CPU time
 	// rss bounds the memory of a connection instead, in KiB.
