@@ -14,7 +14,7 @@ const (
 	iterations = 2
 )
 
-// cell is one cell of the matrix that other brokers have to carry.
+// cell is one cell of the matrix for other brokers.
 type cell struct {
 	qos, payload int
 	protocol     string
@@ -35,8 +35,8 @@ func cells(protocols ...string) (list []cell) {
 	return list
 }
 
-// measure runs one cell over topic and checks that nothing got lost that must
-// not. It returns how many messages were sent, warm-up included.
+// measure runs one cell over topic and checks that no message is lost that must not
+// be. It returns how many messages were sent, warm-up included.
 func (c cell) measure(t *testing.T, url, topic string) (sent int64) {
 	t.Helper()
 	r := run(t, "--url", url, "--topic", topic+"/%i", "--qos", fmt.Sprint(c.qos), "--payload", fmt.Sprint(c.payload),
@@ -52,7 +52,7 @@ func (c cell) measure(t *testing.T, url, topic string) (sent int64) {
 		t.Errorf("%d messages sent, %d with warm-up; %d asked for in each of %d iterations", d.Sent, sent, messages, warmup+iterations)
 	}
 	if c.qos > 0 {
-		d.Reordered = 0 // not promised between retransmissions
+		d.Reordered = 0 // order is not guaranteed between resends
 		if !d.Clean() || d.Acked != d.Sent {
 			t.Errorf("QoS %d: %+v", c.qos, d)
 		}
@@ -78,7 +78,7 @@ func checkStages(t *testing.T, c result.Case) {
 	}
 }
 
-// TestMosquitto measures Mosquitto while a subscriber that is not ours counts.
+// TestMosquitto measures Mosquitto while mosquitto_sub counts the messages.
 func TestMosquitto(t *testing.T) {
 	need(t, "mosquitto_sub")
 	port := startMosquitto(t)
@@ -94,10 +94,10 @@ func TestMosquitto(t *testing.T) {
 	}
 }
 
-// witness subscribes mosquitto_sub to everything below topic. The function it
-// returns ends it and tells how many messages it got. Its beginning and its end
-// are messages, too: a retained one comes once it is subscribed, and the broker
-// keeps the order in which it has got those of the end and of the run.
+// witness subscribes mosquitto_sub to everything below topic. The function that it
+// returns ends it and returns how many messages it has received. Messages mark its
+// start and its end: a retained one arrives when it has subscribed, and the broker
+// keeps the order of the last one and those of the run.
 func witness(t *testing.T, port, topic string) (count func() int64) {
 	t.Helper()
 	pub := func(name, flag string) {
@@ -119,11 +119,11 @@ func witness(t *testing.T, port, topic string) (count func() int64) {
 	}
 }
 
-// TestMochi measures mochi v2.7.9 over MQTT 3.1.1 alone: with MQTT 5 and a
-// burst of QoS 1 it takes a read lock twice and stops for ever
-// (Inflight.NextImmediate calls GetAll). At its default limits it drops bursts
-// of QoS 2 without a word, so they are raised, and the window is kept below
-// them. It answers clients of 3.1.1 with reason codes of 5 when it refuses them.
+// TestMochi measures mochi v2.7.9 over MQTT 3.1.1 only: with MQTT 5 and a burst of
+// QoS 1 it takes a read lock twice and deadlocks (Inflight.NextImmediate calls
+// GetAll). With its default limits it silently drops bursts of QoS 2, so they are
+// raised, and the window stays below them. When it refuses 3.1.1 clients it answers
+// with reason codes of MQTT 5.
 func TestMochi(t *testing.T) {
 	addr := startMochi(t)
 	for _, c := range cells("3.1.1") {
@@ -133,11 +133,11 @@ func TestMochi(t *testing.T) {
 	}
 }
 
-// TestTLSDoesNotStall runs the cell that other tools publish no figure for:
-// 8 KiB at QoS 1 over TLS, where a short write of one message of a hundred
-// thousand stops an iteration until a timer of the client sends it again. This
-// client has no such timer: what it has lost stays lost, and the iteration is
-// given up. How long one takes is the business of the machine.
+// TestTLSDoesNotStall runs the cell for which other tools publish no figure: 8 KiB at
+// QoS 1 over TLS. There a short write of one message of a hundred thousand stalls an
+// iteration until a timer of the client resends it. This client has no such timer: a
+// lost message would stay lost, and end the iteration. The test does not limit how
+// long an iteration takes.
 func TestTLSDoesNotStall(t *testing.T) {
 	r := run(t, "--tls", "--qos", "1", "--payload", "8192", "--messages", "500", "--warmup", "2", "--iterations", "100")
 	if r.Target.TLS == nil || !r.Target.Embedded || r.Target.TLS.Insecure {

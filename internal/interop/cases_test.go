@@ -10,10 +10,10 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// What users of other clients have reported, held against Mosquitto.
+// Bugs that users of other clients have reported, tried with Mosquitto.
 
-// TestMosquittoPayloadSizes: payloads at the borders of buffers, and of the length
-// field of their own packet, arrive whole. (petabridge/TurboMqtt#69,
+// TestMosquittoPayloadSizes: payloads at the limits of buffers, and of the length
+// field of their packet, arrive whole. (petabridge/TurboMqtt#69,
 // knolleary/pubsubclient#1064)
 func TestMosquittoPayloadSizes(t *testing.T) {
 	port := startMosquitto(t)
@@ -43,9 +43,9 @@ func TestMosquittoPayloadSizes(t *testing.T) {
 	}
 }
 
-// TestMosquittoLargest: the largest message that MQTT can carry goes through.
-// Between its last byte in and its first one out Mosquitto copies it, and shows
-// nothing of that.
+// TestMosquittoLargest: the largest message that MQTT can carry arrives. Between
+// receiving its last byte and sending its first one Mosquitto copies it, and shows no
+// sign of life.
 func TestMosquittoLargest(t *testing.T) {
 	port := startMosquitto(t)
 	r := run(t, "--url", "mqtt://127.0.0.1:"+port, "--payload", "268435400", "--messages", "1", "--warmup", "0", "--iterations", "1", "--qos", "1", "--protocol", "5", "--drain", "2m")
@@ -54,10 +54,10 @@ func TestMosquittoLargest(t *testing.T) {
 	}
 }
 
-// TestMosquittoKills: Mosquitto is killed five times at full load, without a word
-// and with whatever it has not saved yet, and begins again. The run ends, every
-// connection comes back each time, and nothing is left unsent. What Mosquitto
-// has acknowledged and not saved is its loss, and shown.
+// TestMosquittoKills: Mosquitto is killed five times at full load, with unsaved
+// messages, and restarted. The run ends, every connection comes back each time, and
+// no message is left unsent. Messages that Mosquitto has acknowledged and not saved
+// are lost, and the report shows them.
 // (eclipse-paho/paho.mqtt.golang#509, chirpstack/chirpstack-gateway-bridge#103)
 func TestMosquittoKills(t *testing.T) {
 	for protocol, qos := range map[string]int{"3.1.1": 2, "5": 1} {
@@ -69,14 +69,14 @@ func mosquittoKills(t *testing.T, protocol string, qos int) {
 	const kills, each, iterations, pairs, window = 5, 400, 12, 4, 20
 	dir := t.TempDir()
 	port := freePort(t)
-	// It saves after every change; only root heeds user, and could not write there
-	// as somebody else.
+	// Mosquitto saves after every change. It changes to this user only as root, and
+	// could then not write here.
 	saving := "persistence true\nautosave_on_changes true\nautosave_interval 1\npersistence_location " + dir + "/\nuser root\n"
 	broker := startConfigured(t, port, saving)
 	file := filepath.Join(dir, "report.json")
 	args := []string{"run", "--output", file, "--url", "mqtt://127.0.0.1:" + port, "--qos", strconv.Itoa(qos), "--payload", "64", "--protocol", protocol,
 		"--pairs", strconv.Itoa(pairs), "-F", strconv.Itoa(window), "--messages", strconv.Itoa(each), "--warmup", "0", "--iterations", strconv.Itoa(iterations), "--reconnect", "--log", "bdn", "--drain", "3s"}
-	// Of MQTT 5 Mosquitto 2.0 saves no session that began with a clean start.
+	// Mosquitto 2.0 saves no MQTT 5 session that began with a clean start.
 	args = append(args, "--clean-start=false")
 	if protocol == "5" {
 		args = append(args, "--session-expiry", "1h")

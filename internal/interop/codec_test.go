@@ -11,8 +11,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// control is what the packets of the codec have in common; CONNECT brings its
-// own version.
+// control is the interface of the codec's packets. CONNECT has a version of its own.
 type control interface {
 	Decode(f packet.Frame, v packet.Version) error
 	Append(dst []byte, v packet.Version) ([]byte, error)
@@ -64,7 +63,7 @@ func newControl(t packet.Type) control {
 
 var errIncomplete = errors.New("more bytes are needed, or some are left over")
 
-// decodeOne decodes raw, which has to be one packet, of version v.
+// decodeOne decodes raw, which must be one packet, of version v.
 func decodeOne(raw []byte, v packet.Version) (control, error) {
 	s := packet.NewScanner(nil, 0)
 	s.SetVersion(v)
@@ -93,9 +92,9 @@ func recode(raw []byte, v packet.Version) ([]byte, error) {
 	return c.Append(nil, v)
 }
 
-// A difference is a case in which this codec and mochi's table part, with the
-// sentence of the standard that decides it. want is what this codec answers:
-// the error's text, or the bytes where it takes the packet.
+// A difference is a case in which this codec and mochi's table disagree, with the
+// sentence of the standard that decides it. want is the result of this codec: the
+// text of the error, or the bytes if it accepts the packet.
 type difference struct {
 	typ  byte // control packet type and case number of mochi's table
 	num  byte
@@ -151,9 +150,9 @@ func version(c packets.TPacketCase) packet.Version {
 	return packet.V311
 }
 
-// TestMochiPackets holds the codec against a table that others wrote: what is
-// good there decodes and encodes to the same bytes, what is bad is refused, and
-// where the two part the standard has been asked.
+// TestMochiPackets compares the codec with a table of others: valid packets decode
+// and encode to the same bytes, invalid ones are refused, and where the two disagree
+// the standard decides.
 func TestMochiPackets(t *testing.T) {
 	seen, parted := 0, 0
 	for typ := byte(1); typ <= 15; typ++ {

@@ -15,7 +15,7 @@ type told map[string]any
 var commands = [...]string{"", "connect", "connack", "publish", "puback", "pubrec", "pubrel", "pubcomp", "subscribe", "suback",
 	"unsubscribe", "unsuback", "pingreq", "pingresp", "disconnect", "auth"}
 
-// describe tells what c holds as a packet of version v.
+// describe lists the fields of c as a packet of version v.
 func describe(c control, v packet.Version) told {
 	var m told
 	var props *packet.Properties
@@ -104,7 +104,7 @@ func describeFilters(p *packet.Subscribe, v packet.Version) (list []told) {
 	return list
 }
 
-// numbers spells codes out: as a []byte they would become text.
+// numbers lists codes as numbers: as a []byte they would become text.
 func numbers(codes []packet.ReasonCode) (list []int) {
 	for _, c := range codes {
 		list = append(list, int(c))
@@ -112,14 +112,14 @@ func numbers(codes []packet.ReasonCode) (list []int) {
 	return list
 }
 
-// put sets m[name] when the property is there.
+// put sets m[name] if the property is present.
 func put[T any](m told, name string, value *T) {
 	if value != nil {
 		m[name] = *value
 	}
 }
 
-// truth is put for a byte that mqtt-packet takes for true or false.
+// truth is put for a byte that mqtt-packet reads as a boolean.
 func truth(m told, name string, value *byte) {
 	if value != nil {
 		m[name] = *value != 0
@@ -171,7 +171,7 @@ func describeProperties(p *packet.Properties) told {
 	return m
 }
 
-// text writes m so that equal packets have equal texts.
+// text formats m so that equal packets have equal texts.
 func (m told) text() string {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -180,7 +180,7 @@ func (m told) text() string {
 	return string(b)
 }
 
-// retell brings what node has written into the form of text.
+// retell converts the output of node to the format of text.
 func retell(raw json.RawMessage) (string, error) {
 	var m told
 	if err := json.Unmarshal(raw, &m); err != nil {

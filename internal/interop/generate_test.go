@@ -19,7 +19,7 @@ func one[T any](g generator, list ...T) T { return list[g.IntN(len(list))] }
 
 func (g generator) id() uint16 { return uint16(1 + g.IntN(65_535)) }
 
-// length is mostly short, and at times on a border of the encoding of lengths.
+// length is mostly short, and sometimes at a boundary of the encoding of lengths.
 func (g generator) length() int {
 	switch n := g.IntN(1000); {
 	case n < 1:
@@ -30,11 +30,11 @@ func (g generator) length() int {
 	return g.IntN(30)
 }
 
-// runes holds characters of one to four bytes, a byte order mark, which is one
-// like any other [MQTT-1.5.4-3], and what ends a field in other formats.
+// runes are characters of one to four bytes, a byte order mark, which is an ordinary
+// character here [MQTT-1.5.4-3], and characters that end a field in other formats.
 var runes = []rune("abcxyzABC0189 -_.$\"'\\%,;:äßжλ漢字😀\ufeff\u00a0")
 
-// text is a string of at most g.length bytes that may name something.
+// text is a string of at most g.length bytes that is valid in a name.
 func (g generator) text() string {
 	var b strings.Builder
 	for n := g.length(); ; {
@@ -54,7 +54,7 @@ func (g generator) binary() []byte {
 	return b
 }
 
-// clip keeps s short enough for something to be put before and behind it.
+// clip shortens s so that there is room for a prefix and a suffix.
 func clip(s string) string {
 	if len(s) > 60_000 {
 		return s[:strings.LastIndexFunc(s[:60_000], func(r rune) bool { return r < 0x80 })+1]
@@ -74,7 +74,7 @@ func (g generator) filter() string {
 	return one(g, "#", "+", "/", g.topic(), g.topic()+"/#", "+/"+g.topic(), g.topic()+"/+", "+/+/#", "$share/g/"+g.topic(), "$share/ä b/#")
 }
 
-// makers holds each property with where it may stand. [MQTT5 table 2-4]
+// makers has each property with the packets that may contain it. [MQTT5 table 2-4]
 var makers = []struct {
 	where string
 	set   func(g generator, p *packet.Properties)
@@ -120,9 +120,9 @@ func (g generator) subscriptionIDs(n int) (ids []uint32) {
 	return ids
 }
 
-// userProperties keeps to what mqtt-packet can hold, a map of names to values:
-// it moves names that are numbers, puts equal ones side by side, and forgets
-// the first of two values when it is empty.
+// userProperties makes only properties that mqtt-packet can represent, by a map from
+// names to values: it moves names that are numbers, puts equal names together, and
+// loses the first of two values if it is empty.
 func (g generator) userProperties() (list []packet.UserProperty) {
 	for i := range 1 + g.IntN(3) {
 		name := string(rune('a'+i)) + clip(g.text())
@@ -197,7 +197,7 @@ func (g generator) packet(t packet.Type, v packet.Version) control {
 		return g.connect(v, props)
 	case packet.CONNACK:
 		code := g.code(t, v)
-		// The bit means nothing in 3.1, where mqtt-packet reads it all the same.
+		// The bit has no meaning in 3.1, but mqtt-packet reads it.
 		return &packet.Connack{SessionPresent: code == 0 && g.chance(50) && v != packet.V31, Code: code, Properties: props}
 	case packet.PUBLISH:
 		return g.publish(v, props)

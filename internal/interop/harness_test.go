@@ -1,6 +1,7 @@
-// Package interop holds mqttload against programs that others wrote: brokers,
-// clients and tables of packets. It is a module of its own, so that builds of
-// the tool know nothing of them. It has tests only.
+// Package interop tests mqttload with programs of others: brokers, clients and
+// tables of packets. It is a module of its own, so that these are not dependencies
+// of the tool. The package itself has tests only; beside it are two programs that
+// measure: goals, what the tool itself costs, and peers, what other clients cost.
 package interop
 
 import (
@@ -23,8 +24,7 @@ import (
 // Built once for all tests.
 var toolPath, mochiPath string
 
-// patience is how long anything in these tests may take before it counts as
-// hanging; what is waited for comes at once.
+// patience is the timeout of every wait in these tests. None normally takes long.
 const patience = 60 * time.Second
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -48,8 +48,8 @@ func testMain(m *testing.M) int {
 	return m.Run()
 }
 
-// need returns the path of a program, and skips the test where there is none;
-// with CI=true that is a failure, for nothing may be left out there.
+// need returns the path of a program, and skips the test if it is not installed;
+// with CI=true it fails the test.
 func need(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -63,7 +63,7 @@ func need(t *testing.T, name string) string {
 	return ""
 }
 
-// lacking skips a test for want of something; with CI=true that is a failure.
+// lacking skips a test that lacks something; with CI=true it fails the test.
 func lacking(t *testing.T, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -72,7 +72,7 @@ func lacking(t *testing.T, format string, args ...any) {
 	t.Skipf("SKIPPED: "+format, args...)
 }
 
-// A process is a child that ends with its test.
+// A process is a child process that ends with its test.
 type process struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
@@ -81,7 +81,7 @@ type process struct {
 	name   string
 }
 
-// start starts a program whose output will be read line by line.
+// start starts a program and reads its output line by line.
 func start(t *testing.T, path string, args ...string) *process {
 	t.Helper()
 	return startWith(t, environ(), path, args...)
@@ -116,7 +116,7 @@ func startWith(t *testing.T, env []string, path string, args ...string) *process
 	return p
 }
 
-// environ is this process's environment without settings of the tool.
+// environ is the environment of this process without settings of the tool.
 func environ() []string {
 	var list []string
 	for _, kv := range os.Environ() {
@@ -148,7 +148,7 @@ func findLine(lines *bufio.Scanner, text string) (string, error) {
 	return "", fmt.Errorf("ended without saying %q, but:\n%s", text, strings.Join(seen, "\n"))
 }
 
-// drop reads and forgets what is left, so that the writer never waits.
+// drop reads and discards the rest of the output, so that the writer never blocks.
 func drop(lines *bufio.Scanner) {
 	for lines.Scan() {
 	}
@@ -188,8 +188,8 @@ func startMosquitto(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Mosquitto cannot be asked for any free port: between finding one and its
-	// listening there somebody else may take it, so it may have to try again.
+	// Mosquitto cannot choose a free port. Another process may take a port that was
+	// free before Mosquitto listens on it, so this may need several attempts.
 	for range 5 {
 		port := freePort(t)
 		conf := filepath.Join(t.TempDir(), "mosquitto.conf")
@@ -224,7 +224,7 @@ func startMochi(t *testing.T) string {
 	return awaitLine(t, p, p.stdout, "127.0.0.1:")
 }
 
-// embedded is the broker of the tool, as its broker command serves it.
+// embedded is the broker of the tool, started by its broker command.
 type embedded struct {
 	port, tlsPort string
 	ca            string // file of the certificate authority
@@ -257,8 +257,8 @@ func startEmbedded(t *testing.T) embedded {
 	return b
 }
 
-// run runs mqttload run with args, which has to succeed, and returns the
-// report, whose sums have been checked.
+// run runs mqttload run with args. It must succeed. run checks the sums of the
+// report and returns it.
 func run(t *testing.T, args ...string) *result.Report {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
@@ -279,7 +279,7 @@ func run(t *testing.T, args ...string) *result.Report {
 	return r
 }
 
-// checkSums recomputes what the report says twice.
+// checkSums recomputes the numbers that the report has twice.
 func checkSums(t *testing.T, c result.Case) {
 	t.Helper()
 	if err := c.Delivery.Check(); err != nil {

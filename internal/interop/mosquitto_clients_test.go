@@ -15,7 +15,7 @@ import (
 
 var mosquittoVersions = []string{"mqttv31", "mqttv311", "mqttv5"}
 
-// lines makes n different lines.
+// lines returns n different lines.
 func lines(n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf("message %d", i))
@@ -23,8 +23,8 @@ func lines(n int) (list []string) {
 	return list
 }
 
-// subscribe starts mosquitto_sub on filter, which has to match ready, and
-// returns once it is subscribed: a retained message on ready has come.
+// subscribe starts mosquitto_sub on filter, which must match ready, and returns when
+// it has subscribed: a retained message on ready has arrived.
 func subscribe(t *testing.T, port, filter, ready string, args ...string) *process {
 	t.Helper()
 	command(t, "", need(t, "mosquitto_pub"), "-p", port, "-r", "-q", "1", "-t", ready, "-m", "ready")
@@ -34,7 +34,7 @@ func subscribe(t *testing.T, port, filter, ready string, args ...string) *proces
 	return p
 }
 
-// take reads n lines of what mosquitto_sub has got.
+// take reads n lines of the output of mosquitto_sub.
 func take(t *testing.T, p *process, n int) (list []string) {
 	t.Helper()
 	for range n {
@@ -46,8 +46,8 @@ func take(t *testing.T, p *process, n int) (list []string) {
 	return list
 }
 
-// TestMosquittoClients routes between the clients of Mosquitto: each version
-// publishes to each, at each QoS.
+// TestMosquittoClients routes messages between the clients of Mosquitto, from each
+// version to each version, at each QoS.
 func TestMosquittoClients(t *testing.T) {
 	pub := need(t, "mosquitto_pub")
 	b := startEmbedded(t)
@@ -82,7 +82,7 @@ func TestMosquittoRetained(t *testing.T) {
 		retain("/a", "-m", "old")
 		retain("/a", "-m", "new")
 		retain("/b", "-m", "gone")
-		retain("/b", "-n") // an empty payload takes it back
+		retain("/b", "-n") // an empty payload removes it
 		retain("/c", "-m", "kept")
 		got := strings.Split(strings.TrimSpace(command(t, "", sub, "-p", b.port, "-V", v, "-q", "1", "-t", v+"/#", "-C", "2", "-F", "%r %t %p")), "\n")
 		slices.Sort(got)
@@ -92,8 +92,8 @@ func TestMosquittoRetained(t *testing.T) {
 	}
 }
 
-// TestMosquittoWill: the will of a client that is killed is published, that of
-// a client that takes its leave is not.
+// TestMosquittoWill: the will of a killed client is published, that of a client that
+// disconnects is not.
 func TestMosquittoWill(t *testing.T) {
 	pub := need(t, "mosquitto_pub")
 	b := startEmbedded(t)

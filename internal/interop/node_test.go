@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// nodeModules returns a directory with what node/package-lock.json names. It is
-// filled by npm once, outside of the repository, and kept for the next time.
+// nodeModules returns a directory with the modules of node/package-lock.json. npm
+// fills it once, outside of the repository, and later runs use it again.
 func nodeModules(t *testing.T) string {
 	t.Helper()
 	need(t, "node")
@@ -30,7 +30,7 @@ func nodeModules(t *testing.T) string {
 	return filepath.Join(dir, "node_modules")
 }
 
-// install fills dir, all or nothing.
+// install fills dir completely or not at all.
 func install(t *testing.T, dir string) {
 	t.Helper()
 	npm := need(t, "npm")
@@ -59,13 +59,13 @@ func install(t *testing.T, dir string) {
 		lacking(t, "npm ci: %v: the npm registry has to be reachable\n%s", err, out)
 	}
 	if err := os.Rename(tmp, dir); err != nil {
-		if _, there := os.Stat(dir); there != nil { // nobody else was faster
+		if _, there := os.Stat(dir); there != nil { // no other process was faster
 			t.Fatal(err)
 		}
 	}
 }
 
-// startNode starts a script of the folder node.
+// startNode starts a script in the folder node.
 func startNode(t *testing.T, script string, args ...string) *process {
 	t.Helper()
 	t.Setenv("NODE_PATH", nodeModules(t))

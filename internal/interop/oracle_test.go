@@ -45,8 +45,8 @@ func answers(t *testing.T, p *process, next func(n int, a answer)) {
 	}
 }
 
-// A verdict is a disagreement with mqtt-packet 9.0.2 that the standard has
-// decided, with the sentence that decides it.
+// A verdict is a disagreement with mqtt-packet 9.0.2, with the sentence of the
+// standard that decides it.
 type verdict struct {
 	name     string
 	sentence string
@@ -76,8 +76,8 @@ var verdicts = []verdict{
 		}},
 }
 
-// longForm spells out the reason code and the property length that the shortest
-// form of an acknowledgement or DISCONNECT without properties leaves out.
+// longForm adds the reason code and the property length that the shortest form of an
+// acknowledgement or DISCONNECT without properties omits.
 func longForm(raw []byte, c control) []byte {
 	switch p := c.(type) {
 	case *packet.Ack:
@@ -101,8 +101,8 @@ func decide(c control, v packet.Version, a answer) string {
 	return ""
 }
 
-// TestOracleReads has mqtt-packet read what the codec writes: it must find the
-// same fields, and write the same bytes.
+// TestOracleReads: mqtt-packet decodes the packets of the codec to the same fields,
+// and encodes them to the same bytes.
 func TestOracleReads(t *testing.T) {
 	p := startNode(t, "oracle.js", "parse")
 	go func() {
@@ -111,13 +111,13 @@ func TestOracleReads(t *testing.T) {
 		defer w.Flush()
 		for range *oracleCount {
 			c, v := g.next()
-			raw, _ := c.Append(nil, v) // an error is seen below
+			raw, _ := c.Append(nil, v) // the comparison below reports an error
 			fmt.Fprintf(w, "{\"v\":%d,\"raw\":\"%x\"}\n", v, raw)
 		}
 	}()
 	g, decided, kinds := newGenerator(*oracleSeed), map[string]int{}, map[string]int{}
 	answers(t, p, func(n int, a answer) {
-		c, v := g.next() // the same once more
+		c, v := g.next() // the same packet again
 		want := describe(c, v)
 		kinds[fmt.Sprint(want["cmd"], " ", v)]++
 		raw, err := c.Append(nil, v)
@@ -156,8 +156,8 @@ func TestOracleReads(t *testing.T) {
 	t.Logf("%d packets, parted over %v", *oracleCount, decided)
 }
 
-// TestOracleWrites has the codec read what mqtt-packet writes: it must find the
-// same fields, and write the same bytes.
+// TestOracleWrites: the codec decodes the packets of mqtt-packet to the same fields,
+// and encodes them to the same bytes.
 func TestOracleWrites(t *testing.T) {
 	p := startNode(t, "oracle.js", "generate", fmt.Sprint(*oracleCount), fmt.Sprint(*oracleSeed))
 	bad, short := 0, 0

@@ -14,7 +14,7 @@ import (
 func measureAll(t *testing.T, addr string, list []cell) {
 	for _, c := range list {
 		t.Run(c.String(), func(t *testing.T) {
-			// No dots: RabbitMQ takes them for slashes.
+			// No dots: RabbitMQ treats them as slashes.
 			c.measure(t, "mqtt://"+addr, "interop/"+strings.NewReplacer(",", "/", "=", "", ".", "").Replace(c.String()))
 		})
 	}
@@ -34,7 +34,7 @@ func TestNATS(t *testing.T) {
 		t.Fatalf("build ./nats: %v\n%s", err, out)
 	}
 	var err error
-	for range 5 { // somebody else may take the port meanwhile
+	for range 5 { // another process may take the port meanwhile
 		p := start(t, nats, freePort(t), t.TempDir())
 		var addr string
 		if addr, err = findLine(p.stdout, "127.0.0.1:"); err == nil {

@@ -95,8 +95,8 @@ func connect5(t *testing.T, port, id string, got chan<- string) *paho5.Client {
 	return c
 }
 
-// TestPaho5 sends through the embedded broker with Eclipse's client for MQTT 5:
-// the properties of a message arrive as they were sent, in their order.
+// TestPaho5 sends through the embedded broker with Eclipse's client for MQTT 5: the
+// properties of a message arrive unchanged and in order.
 func TestPaho5(t *testing.T) {
 	b := startEmbedded(t)
 	for qos := range byte(3) {

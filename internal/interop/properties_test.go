@@ -8,9 +8,9 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// askAll are flags that ask for all that MQTT 5 lets a client ask for. At QoS 2
-// Mosquitto 2.0.11 heeds the Receive Maximum only roughly: it is far above the
-// window.
+// askAll are flags for everything that an MQTT 5 client can request. The Receive
+// Maximum is far above the window, because Mosquitto 2.0.11 respects it only roughly
+// at QoS 2.
 var askAll = []string{
 	"--protocol", "5", "--topics", "3", "--topics-per-publisher", "3", "--topics-per-subscriber", "3",
 	"--topic-alias", "2", "--topic-alias-maximum", "4", "--receive-maximum", "1000", "--maximum-packet-size", "4096",
@@ -22,7 +22,7 @@ var askAll = []string{
 	"--messages", fmt.Sprint(messages), "--warmup", "0", "--iterations", fmt.Sprint(iterations),
 }
 
-// properties runs all of it over a broker.
+// properties runs with all these flags against a broker.
 func properties(t *testing.T, addr string, qos int) result.Case {
 	t.Helper()
 	c := run(t, append([]string{"--url", addr, "--topic", fmt.Sprintf("properties/%d/%%r/%%i", qos), "--qos", fmt.Sprint(qos)}, askAll...)...).Cases[0]
@@ -32,8 +32,8 @@ func properties(t *testing.T, addr string, qos int) result.Case {
 	return c
 }
 
-// TestMosquittoProperties: Mosquitto passes on all properties, and takes and
-// gives topic aliases.
+// TestMosquittoProperties: Mosquitto forwards all properties, and accepts and sets
+// topic aliases.
 func TestMosquittoProperties(t *testing.T) {
 	port := startMosquitto(t)
 	for qos := range 3 {
@@ -46,9 +46,9 @@ func TestMosquittoProperties(t *testing.T) {
 	}
 }
 
-// TestMochiProperties: mochi drops the User Properties of a PUBLISH where no
-// problem information was asked for, which is about other packets
-// [MQTT-3.1.2-29], and is found out.
+// TestMochiProperties: without a request for problem information mochi drops the
+// User Properties of a PUBLISH, although the rule is about other packets
+// [MQTT-3.1.2-29]. The report shows it.
 func TestMochiProperties(t *testing.T) {
 	c := properties(t, startMochi(t), 0)
 	if len(c.Errors) != 1 || c.Errors[0].Kind != "property" || !strings.HasPrefix(c.Errors[0].Reason, "User Property was dropped") || c.Errors[0].Count != c.Delivery.Received {

@@ -13,17 +13,17 @@ import (
 	"testing"
 )
 
-// rabbitmqServer is where packages put the program itself; the one in the path
+// rabbitmqServer is the path of the program itself in packages; the one in PATH
 // changes the user first.
 const rabbitmqServer = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
-// startRabbitMQ starts RabbitMQ with its MQTT plugin alone, all it writes in a
-// directory of the test, and returns the address. It comes with an Erlang port
-// mapper on a port of its own, which is stopped after it.
+// startRabbitMQ starts RabbitMQ with its MQTT plugin only and all its files in a
+// directory of the test, and returns the address. It also starts an Erlang port
+// mapper on a free port, and stops it at the end.
 func startRabbitMQ(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat(rabbitmqServer); err != nil {
-		// Not even with CI=true a failure: with Erlang it is a large thing to install.
+		// This is not a failure even with CI=true: with Erlang the package is large.
 		t.Skip("SKIPPED: rabbitmq-server is not installed; on Debian, install it to run this test")
 	}
 	dir, port, epmd := t.TempDir(), freePort(t), "ERL_EPMD_PORT="+freePort(t)
@@ -44,7 +44,7 @@ func startRabbitMQ(t *testing.T) string {
 	t.Cleanup(func() {
 		cmd := exec.Command("epmd", "-kill")
 		cmd.Env = env
-		_ = cmd.Run() // it may have gone already
+		_ = cmd.Run() // it may have ended already
 	})
 	p := startWith(t, env, rabbitmqServer)
 	go drop(p.stderr)
@@ -56,7 +56,7 @@ func startRabbitMQ(t *testing.T) string {
 		drop(p.stdout)
 	}()
 	t.Cleanup(func() {
-		// The script that was started has a child, which outlives it.
+		// The script has a child that outlives it.
 		if text, err := os.ReadFile(filepath.Join(dir, "pid")); err == nil {
 			if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 				_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -12,12 +12,12 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// TestMosquittoQueues: what Mosquitto queues for sessions whose clients are away
-// comes once, in order.
+// TestMosquittoQueues: messages that Mosquitto queues for disconnected clients arrive
+// once, in order.
 func TestMosquittoQueues(t *testing.T) {
 	port := startMosquitto(t)
 	for _, protocol := range []string{"3.1", "3.1.1", "5"} {
-		// Its queue for a client that is away holds 1000 messages where nothing else is said.
+		// By default its queue for a disconnected client holds 1,000 messages.
 		r := run(t, "offline", "--url", "mqtt://127.0.0.1:"+port, "--protocol", protocol, "--client-id", "q%r%i",
 			"--pairs", "3", "--messages", "1500", "--warmup", "1", "--iterations", "2")
 		for _, c := range r.Cases {
@@ -51,8 +51,8 @@ func TestMosquittoChurn(t *testing.T) {
 	}
 }
 
-// startConfigured starts Mosquitto on a port with lines of configuration in place
-// of the one about persistence.
+// startConfigured starts Mosquitto on a port, with lines of configuration that
+// replace the one about persistence.
 func startConfigured(t *testing.T, port, lines string) *process {
 	t.Helper()
 	text, err := os.ReadFile("../../configs/mosquitto.conf")
@@ -70,14 +70,13 @@ func startConfigured(t *testing.T, port, lines string) *process {
 	return p
 }
 
-// TestMosquittoRestarts: Mosquitto ends in the middle of a run and begins again
-// with the sessions that it has saved. Nothing is lost at QoS 1 and 2, and every
-// client has come back once.
+// TestMosquittoRestarts: Mosquitto ends in the middle of a run and restarts with its
+// saved sessions. Nothing is lost at QoS 1 and 2, and every client reconnects once.
 func TestMosquittoRestarts(t *testing.T) {
 	dir := t.TempDir()
 	for qos := 1; qos <= 2; qos++ {
 		port := freePort(t)
-		// Only root heeds user: it could not write there as somebody else.
+		// Mosquitto changes to this user only as root, and could then not write here.
 		saving := "persistence true\npersistence_location " + dir + "/\nuser root\n"
 		broker := startConfigured(t, port, saving)
 		file := filepath.Join(dir, fmt.Sprint("report", qos, ".json"))

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// capture records TCP port on the loopback interface from before it returns
-// until the function it returns is called, which gives the file.
+// capture records a TCP port on the loopback interface, from before it returns until
+// the function that it returns is called. That function returns the file.
 func capture(t *testing.T, port string) (stop func() string) {
 	t.Helper()
 	tshark := need(t, "tshark")
 	file := filepath.Join(t.TempDir(), "run.pcap")
-	// A large buffer: what the kernel drops would be missed. The client
-	// identifiers are told while it is written.
+	// The buffer is large, because the kernel drops packets if it is full. The lines
+	// name the client identifiers during the capture.
 	p := start(t, tshark, "-i", "lo", "-B", "64", "-f", "tcp port "+port, "-w", file,
 		"-d", "tcp.port=="+port+",mqtt", "-P", "-l", "-T", "fields", "-e", "mqtt.clientid")
 	if _, err := findLine(p.stderr, "Capture started"); err != nil {
@@ -40,7 +40,7 @@ func capture(t *testing.T, port string) (stop func() string) {
 	}()
 	return func() string {
 		t.Helper()
-		// What is on the wire comes to tshark late: once it has this one, it has all.
+		// tshark sees packets late: when it has seen this one, it has seen all.
 		nc, err := net.Dial("tcp", "127.0.0.1:"+port)
 		if err != nil {
 			t.Fatal(err)
@@ -64,12 +64,12 @@ func capture(t *testing.T, port string) (stop func() string) {
 	}
 }
 
-// faulty finds what tshark calls malformed or a breach of the protocol. What it
-// has to say about TCP, such as a full window, is of the group Sequence.
+// faulty is a filter for packets that tshark calls malformed or a breach of the
+// protocol. Its notes about TCP, such as a full window, are in the group Sequence.
 const faulty = "mqtt && (_ws.malformed || _ws.expert.group == 0x05000000 || _ws.expert.group == 0x07000000 || " +
 	"_ws.expert.group == 0x06000000 || _ws.expert.group == 0x09000000)" // Undecoded, Malformed, Reassemble, Protocol
 
-// dissect has tshark read file as MQTT on port: the lines it prints for args.
+// dissect runs tshark with args on file, with port as MQTT, and returns its lines.
 func dissect(t *testing.T, file, port string, args ...string) []string {
 	t.Helper()
 	args = append([]string{"-r", file, "-d", "tcp.port==" + port + ",mqtt", "-o", "tcp.analyze_sequence_numbers:TRUE",
@@ -81,8 +81,8 @@ func dissect(t *testing.T, file, port string, args ...string) []string {
 	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
 }
 
-// published counts the PUBLISH packets of file by version, QoS and size of the
-// payload, each as often as it went over the wire.
+// published counts the PUBLISH packets on the wire by version, QoS and size of the
+// payload.
 func published(t *testing.T, file, port string) map[string]int {
 	t.Helper()
 	n := map[string]int{}
@@ -113,16 +113,15 @@ func published(t *testing.T, file, port string) map[string]int {
 	return n
 }
 
-// disturbed finds frames after which a capture may lack bytes that were on the
-// wire: a loopback interface delivers on all processors at once, and what it
-// shows of one connection can be out of order, twice, or not all there.
+// disturbed is a filter for frames after which a capture may lack bytes: a loopback
+// interface delivers on all processors at once, and frames of one connection can be
+// out of order, duplicated or missing in the capture.
 const disturbed = "tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment || tcp.analysis.out_of_order || " +
 	"tcp.analysis.retransmission || tcp.analysis.zero_window"
 
-// TestDissect captures a run of the whole matrix and lets a dissector read it:
-// nothing may be malformed, nothing worth a warning, and each message must be
-// there as often as it was sent and delivered, with the QoS and the payload
-// that its row is labelled with.
+// TestDissect captures a run of the whole matrix and dissects it: no packet may be
+// malformed or cause a warning, and each message must occur as often as it was sent
+// and delivered, with the QoS and the payload of its row.
 func TestDissect(t *testing.T) {
 	for _, name := range []string{"embedded", "mosquitto"} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +131,7 @@ func TestDissect(t *testing.T) {
 			} else {
 				port = startMosquitto(t)
 			}
-			// A capture that is not whole says nothing about the run: take another.
+			// An incomplete capture proves nothing about the run: try again.
 			for attempt := 1; ; attempt++ {
 				file, wrong := captureMatrix(t, port)
 				if wrong == "" {
@@ -148,8 +147,8 @@ func TestDissect(t *testing.T) {
 	}
 }
 
-// captureMatrix captures a run of every QoS, payload and version, and says what
-// of the messages is not as it should be. Malformed packets fail t.
+// captureMatrix captures a run of every QoS, payload and version, and returns what is
+// wrong with its messages. Malformed packets fail t.
 func captureMatrix(t *testing.T, port string) (file, wrong string) {
 	t.Helper()
 	const sent = 50
@@ -180,8 +179,8 @@ func captureMatrix(t *testing.T, port string) (file, wrong string) {
 	return file, wrong
 }
 
-// TestDissectSees makes sure that the filter of TestDissect finds what is bad:
-// a PUBLISH that ends within its topic.
+// TestDissectSees: the filter of TestDissect finds a PUBLISH that ends within its
+// topic.
 func TestDissectSees(t *testing.T) {
 	text2pcap, err := exec.LookPath("text2pcap")
 	if err != nil {

@@ -1,7 +1,7 @@
-// Mochi serves the broker of mochi-mqtt/server as a process of its own, for
-// tests to measure: it panics on a SUBSCRIBE that lacks its last byte, and a
-// test must survive its peers. It prints the address it listens on and ends
-// when its standard input does, so that it cannot outlive the test.
+// Mochi serves the broker of mochi-mqtt/server in a process of its own, for tests
+// that measure it: it panics on a SUBSCRIBE that lacks its last byte, and a test must
+// survive that. It prints its address, and ends with its standard input, so that it
+// cannot outlive the test.
 package main
 
 import (
@@ -24,8 +24,8 @@ func main() {
 
 func serve() error {
 	caps := mqtt.NewDefaultServerCapabilities()
-	// At the defaults a burst of QoS 2 fills these and messages are dropped
-	// without a word. A channel of this size is made for every client.
+	// With the defaults a burst of QoS 2 fills these, and mochi silently drops
+	// messages. Every client gets a channel of this size.
 	caps.MaximumClientWritesPending = 1 << 14
 	caps.MaximumInflight = 1<<16 - 1
 	caps.ReceiveMaximum = 1<<16 - 1

@@ -1,6 +1,6 @@
-// Nats serves the MQTT of nats-server on a loopback port as a process of its
-// own, for tests to measure. It prints the address and ends when its standard
-// input does, so that it cannot outlive the test.
+// Nats serves the MQTT of nats-server on a loopback port, in a process of its own,
+// for tests that measure it. It prints the address, and ends with its standard
+// input, so that it cannot outlive the test.
 //
 //	nats PORT STORE
 package main
@@ -33,10 +33,10 @@ func serve(args []string) error {
 	}
 	s, err := server.NewServer(&server.Options{
 		ServerName: "interop", Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
-		// MQTT sessions are kept in JetStream.
+		// nats-server stores MQTT sessions in JetStream.
 		JetStream: true, StoreDir: args[1],
-		// More than the window of a run, and few enough for several subscriptions
-		// of one client, which share 65,535.
+		// More than the window of a run, and few enough for several subscriptions of
+		// one client, which share 65,535.
 		MQTT: server.MQTTOpts{Host: "127.0.0.1", Port: port, MaxAckPending: 10_000},
 	})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The test binary is also the children that it starts.
+// The test binary is also the program of its child processes.
 func TestMain(m *testing.M) {
 	if done, err := runAsChild(os.Args[1:]); done {
 		if err != nil {
@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSmoke puts every Go library to one work of each kind, for a moment. That
-// the rows have figures means that client and server agree on all messages.
+// TestSmoke runs one work of each kind with every Go library, briefly. A row with
+// figures means that client and server agree on all messages.
 func TestSmoke(t *testing.T) {
 	r := &runner{self: os.Args[0], rounds: 1, span: time.Millisecond, least: 100, log: io.Discard}
 	works := map[string]bool{
@@ -39,7 +39,7 @@ func TestSmoke(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := len(w.clients) - 2; len(rows) != want { // those in C and JavaScript are left out
+		if want := len(w.clients) - 2; len(rows) != want { // without those in C and JavaScript
 			t.Errorf("%s: %d rows, want %d", w.id, len(rows), want)
 		}
 		for _, x := range rows {
@@ -53,7 +53,7 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// TestMismatch: a count that differs from what was asked is never a figure.
+// TestMismatch: a count that differs from the expected one gives no figure.
 func TestMismatch(t *testing.T) {
 	s, err := startServer(os.Args[0], "sink", "")
 	if err != nil {
@@ -73,7 +73,7 @@ func TestMismatch(t *testing.T) {
 	if s.want, err = s.count(); err != nil {
 		t.Fatal(err)
 	}
-	w := work{units: 2, conf: c} // expects two messages for each that is sent
+	w := work{units: 2, conf: c} // expects two messages for each one sent
 	if _, err := turn(&w, s, p, ourClient, 1); err == nil || !strings.Contains(err.Error(), "counted {in:1 out:0 connections:1}, expected {in:2 ") {
 		t.Errorf("one message of two: %v", err)
 	}
