@@ -8,18 +8,18 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// What makes the generator the limit: own CPU above this share of what the
-// process may use, or a send lag above both of these. A median latency so many
-// times the least means that messages queue.
+// The generator is the limit when its own CPU use is above this share of what the
+// process may use, or its send lag above both of these limits. A median latency
+// of so many times the minimum means that messages queue.
 const (
-	cpuLimit      = 0.9
-	lagLimit      = time.Millisecond
-	lagShare      = 0.1 // of the time between two messages of a publisher
-	queueLimit    = 3
-	heldNoticable = 0.01 // share of the time that something due could not go
+	cpuLimit       = 0.9
+	lagLimit       = time.Millisecond
+	lagShare       = 0.1 // of the time between two messages of a publisher
+	queueLimit     = 3
+	heldNoticeable = 0.01 // share of the time in which due messages could not be sent
 )
 
-// bottleneck says what limited the case, with the figure that says so; nil
+// bottleneck says what limited the case, with the figure that shows it; nil
 // before anything was measured, and where nothing is published.
 func (rc *record) bottleneck(r *result.Case) *result.Bottleneck {
 	if rc.busy <= 0 || rc.spec.Load.PublisherClients() == 0 || rc.spec.Load.Shape.Queues > 0 {
@@ -52,9 +52,9 @@ func (rc *record) closedBottleneck(r *result.Case, cpu string) *result.Bottlenec
 	return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight, the median %s is %.1f times the least; %s", rc.connections.window, what, ratio, cpu)}
 }
 
-// queueing is how many times its least value the median of the latency is that
-// the broker makes: end to end in a closed loop, of the acknowledgement where
-// that is all there is; 0 where there is none.
+// queueing is the ratio of the median to the minimum of the latency that the
+// broker causes: end to end in a closed loop, or that of the acknowledgement
+// where there is no other; 0 where there is neither.
 func queueing(r *result.Case) (ratio float64, what string) {
 	h, what := r.Latency.EndToEnd, "latency"
 	if r.Offered != nil {
@@ -79,14 +79,14 @@ func (rc *record) openBottleneck(r *result.Case, cpu string) *result.Bottleneck 
 	}
 	window, buffer := rc.rate.held.shares()
 	switch {
-	case window >= heldNoticable && window >= buffer:
+	case window >= heldNoticeable && window >= buffer:
 		if ratio, what := queueing(r); ratio >= queueLimit {
 			return &result.Bottleneck{Kind: "broker", Detail: fmt.Sprintf(
 				"the in-flight window of %d was full %.0f %% of the time, and the median %s is %.1f times the least: messages queue; %s",
 				rc.connections.window, 100*window, what, ratio, cpu)}
 		}
 		return &result.Bottleneck{Kind: "window", Detail: fmt.Sprintf("%d in flight: full %.0f %% of the time; %s", rc.connections.window, 100*window, cpu)}
-	case buffer >= heldNoticable:
+	case buffer >= heldNoticeable:
 		return &result.Bottleneck{Kind: "network", Detail: fmt.Sprintf("the write buffer was full %.0f %% of the time; %s", 100*buffer, cpu)}
 	case late:
 		detail := fmt.Sprintf("send lag p99 %s; %s", result.FormatNS(float64(lag.P99NS)), cpu)
@@ -108,8 +108,8 @@ func targetDetail(r *result.Case) string {
 	return detail
 }
 
-// rateWarning says that an open loop did not keep its rate, and why; "" where
-// it did.
+// rateWarning says that an open loop did not keep its rate, and why; its code
+// is "" where it did.
 func rateWarning(r *result.Case) (w result.Warning) {
 	o := r.Offered
 	if o == nil || o.Achieved == nil || r.RateKept() {
@@ -120,7 +120,7 @@ func rateWarning(r *result.Case) (w result.Warning) {
 		Code: result.CodeRateNotKept,
 		Message: fmt.Sprintf("target missed: %s %s were sent of %s offered (%s), %s %s were left unsent", result.FormatFloat(*o.Achieved, 1), unit,
 			result.FormatFloat(o.MessagesPerSec, 1), result.Percent(int64(1e3**o.Achieved), int64(1e3*o.MessagesPerSec)), result.FormatInt(r.Delivery.Unsent), noun),
-		Hint: "lower the rate to what the target keeps, or see what limits it",
+		Hint: "lower the rate to what the target can keep, or remove the limit",
 	}
 	if b := r.Bottleneck; b != nil {
 		w.Hint += ": " + b.Kind + ", " + b.Detail

@@ -10,15 +10,15 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// result is the case's result so far, with what the analysers make of it. An
-// interrupted case is not blamed for a rate that it did not keep.
+// result is the case's result so far, with the warnings of the analysers. An
+// interrupted case gets no warning about a rate that it did not keep.
 func (rc *record) result(interrupted bool) *result.Case {
 	r := &result.Case{
 		ID: rc.spec.ID, Params: rc.spec.Params,
 		Kind: rc.spec.Load.Shape.Kind, PersistentSessions: rc.spec.Clients.Persistent(rc.spec.Protocol),
 		Iterations: append([]result.Iteration(nil), rc.iterations...),
 		Summary:    result.Summarize(rc.iterations, rc.spec.Load.OperationsPerMessage),
-		Latency:    rc.timeline.legs.latency(),
+		Latency:    rc.timeline.sums.latency(),
 		Delivery:   rc.delivery, CPU: rc.used.cpu, IO: rc.used.io,
 		Errors:               rc.errs.list(),
 		Warnings:             append([]result.Warning(nil), rc.warnings.list...),
@@ -61,15 +61,16 @@ func (rc *record) result(interrupted bool) *result.Case {
 	if rc.untimed > 0 {
 		r.Warnings = append(r.Warnings, result.Warning{
 			Code:    result.CodeUntimedDeliveries,
-			Message: fmt.Sprintf("%s deliveries came so late that when they were sent is forgotten: they are in no latency", result.FormatInt(rc.untimed)),
-			Hint:    "the percentiles and Max are too low by them; a larger --inflight remembers more",
+			Message: fmt.Sprintf("%s deliveries arrived after their send time was discarded: the latency figures do not include them", result.FormatInt(rc.untimed)),
+			Hint:    "the percentiles and Max are too low because of them; a larger --inflight keeps send times for longer",
 		})
 	}
 	r.Warnings = append(r.Warnings, result.Analyze(*r)...)
 	return r
 }
 
-// referralWarning counts the connections by the way that they have taken.
+// referralWarning counts the connections by the route on which Server
+// References led them.
 func referralWarning(ways map[string]int64) result.Warning {
 	const few = 3
 	var parts []string
@@ -83,16 +84,16 @@ func referralWarning(ways map[string]int64) result.Warning {
 		parts = append(parts, fmt.Sprintf("%s from %s", result.FormatInt(ways[name]), name))
 	}
 	if n := len(names) - few; n > 0 {
-		parts = append(parts, fmt.Sprintf("and by %d other ways", n))
+		parts = append(parts, fmt.Sprintf("and by %d other routes", n))
 	}
 	return result.Warning{
-		Code: result.CodeReferred, Message: "brokers have sent connections elsewhere: " + strings.Join(parts, ", "),
-		Hint: "the numbers are of where they ended up: give that as the target to save the way",
+		Code: result.CodeReferred, Message: "brokers referred connections to other brokers: " + strings.Join(parts, ", "),
+		Hint: "the figures are for the brokers at the end of each route: name those as the target to avoid the detour",
 	}
 }
 
-// losses says more of the deliveries that were lost; nil where none was, and
-// where messages carry no numbers.
+// losses describes the lost deliveries; nil where none was lost, and where
+// messages carry no numbers.
 func (rc *record) losses(r *result.Case) *result.Losses {
 	d := &r.Delivery
 	if d.Lost == 0 || !rc.missed.any || d.CountsOnly {
@@ -100,8 +101,8 @@ func (rc *record) losses(r *result.Case) *result.Losses {
 	}
 	l := &result.Losses{First: int64(rc.missed.first), Last: int64(rc.missed.last)}
 	if rc.spec.QoS > 0 && d.Sent > 0 {
-		// Which of them an acknowledgement is for is not remembered: those that
-		// were not acknowledged are taken for lost before others are.
+		// The engine does not remember which messages were acknowledged: it counts
+		// those without an acknowledgement as the first of the lost ones.
 		receivers := math.Ceil(float64(d.Expected) / float64(d.Sent))
 		l.Unacked = min(d.Lost, int64(receivers)*(d.Sent-d.Acked))
 		l.Acked = d.Lost - l.Unacked

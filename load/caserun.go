@@ -56,7 +56,8 @@ func (c *caseRun) runLaunch(ctx context.Context, n int) error {
 	return err
 }
 
-// fail ends the case with err, unless that is nil or the run was told to end.
+// fail records err and ends the case, unless err is nil or the run was told to
+// end.
 func (c *caseRun) fail(ctx context.Context, err error) {
 	if err != nil && !interrupted(ctx, err) {
 		c.failed = true
@@ -97,8 +98,8 @@ func (c *caseRun) newLaunch() *launch {
 	}
 }
 
-// open makes a launch whose clients have connected, with their workload. It
-// fails when nothing can run.
+// open returns a launch whose clients have connected, and its workload. It
+// fails when too few clients connected to run it.
 func (c *caseRun) open(ctx context.Context) (*launch, workload, error) {
 	l, work := c.newLaunch(), newWorkload(&c.spec.Load)
 	if err := l.plan(); err != nil {
@@ -119,8 +120,8 @@ func (c *caseRun) open(ctx context.Context) (*launch, workload, error) {
 	return l, work, nil
 }
 
-// iterate runs the iterations of a launch over connections that are made once
-// or, with fresh iterations, anew for each.
+// iterate runs the iterations of a launch. The connections are made once or,
+// with fresh iterations, anew for each.
 func (c *caseRun) iterate(ctx context.Context) error {
 	defer func() { c.rec.timeline.end(c.x.clock()) }()
 	var l *launch
@@ -144,8 +145,8 @@ func (c *caseRun) iterate(ctx context.Context) error {
 	})
 }
 
-// repeat calls run for each iteration of a closed loop, up to the first error,
-// and once where the clock ends the load.
+// repeat calls run for each iteration of a closed loop, until the first error,
+// or once where the clock ends the load.
 func (c *caseRun) repeat(ctx context.Context, run func(stage string, index int) error) error {
 	load := &c.spec.Load
 	if newWorkload(load).byClock() {
@@ -171,10 +172,10 @@ func (c *caseRun) repeat(ctx context.Context, run func(stage string, index int) 
 // expired reports whether the duration of a closed loop is over.
 func (c *caseRun) expired(now int64) bool { return c.deadline != 0 && now >= c.deadline }
 
-// warnUnheeded says what a case of an earlier version goes without.
+// warnUnheeded warns of settings that the case's version of MQTT does not have.
 func (c *caseRun) warnUnheeded() {
 	if keys := c.spec.Unsupported(); keys != nil {
-		c.rec.warnings.add(result.CodeMQTT5Only, fmt.Sprintf("MQTT %s has no %s: the row goes without", c.spec.Protocol, strings.Join(keys, ", ")),
+		c.rec.warnings.add(result.CodeMQTT5Only, fmt.Sprintf("MQTT %s has no %s: the case runs without it", c.spec.Protocol, strings.Join(keys, ", ")),
 			"the rows of protocol 5 have it")
 	}
 }

@@ -29,7 +29,7 @@ type connector struct {
 	// clients differ in nothing but numbers.
 	credentials dial.Credentials
 
-	// What comes of it.
+	// Results.
 	connections *connections
 	errs        *errorSet
 	warnings    *warnings
@@ -59,7 +59,7 @@ func (cn *connector) join(ctx context.Context, i int, m *member) error {
 		err = cn.prepare(m, client)
 	}
 	if err != nil && m.link != nil {
-		m.link.Close() // or it would go on connecting
+		m.link.Close() // or it would continue to connect
 	}
 	return err
 }
@@ -117,7 +117,8 @@ func willOf(w *scenarios.Will, vars scenarios.Vars, v packet.Version) *packet.Wi
 	return out
 }
 
-// filtersPerPacket bounds a SUBSCRIBE packet: brokers have limits.
+// filtersPerPacket is the most filters of a SUBSCRIBE packet: brokers have
+// limits.
 const filtersPerPacket = 100
 
 func (cn *connector) subscribe(ctx context.Context, m *member, c *mqtt.Client) error {
@@ -169,17 +170,18 @@ func (cn *connector) prepare(m *member, c *mqtt.Client) error {
 	return nil
 }
 
-// learn records one connection.
+// record records one connection.
 func (cn *connector) record(c *mqtt.Client, d *dial.Dialer) {
 	if cn.announce != nil {
 		cn.announce(d.Secure(), func() result.Target { return cn.describe(c, d) })
 	}
-	cn.connections.made(c, d, cn.granted(c)) // which forgets the way that describe tells
+	cn.connections.made(c, d, cn.granted(c)) // after describe: it ends the route that describe reads
 	cn.recordAliases(c.Connack())
 }
 
-// granted is the window in force: the Receive Maximum bounds what is in flight
-// at QoS 1 and 2, and so what is outstanding end to end; QoS 0 knows none.
+// granted is the window in force. The Receive Maximum bounds the messages in
+// flight at QoS 1 and 2, and so those outstanding end to end; at QoS 0 there is
+// none.
 func (cn *connector) granted(c *mqtt.Client) int {
 	if cn.spec.QoS == 0 {
 		return cn.spec.Load.Inflight
@@ -207,10 +209,10 @@ func (cn *connector) describe(c *mqtt.Client, d *dial.Dialer) result.Target {
 	return t
 }
 
-// connect makes one client's connection. A broker that is busy, or limits the
-// rate, is asked again for as long as ctx allows. A session of an earlier run is
-// ended. (Not by a clean start at once: Mosquitto 2.0.11 does not write down
-// sessions that began with one.)
+// connect makes one client's connection. It asks a broker that is busy, or
+// limits the rate, again for as long as ctx allows. It ends a session of an
+// earlier run, but not by a clean start at once: Mosquitto 2.0.11 does not
+// write down sessions that began with one.
 func (cn *connector) connect(ctx context.Context, m *member, cfg mqtt.Config) (client *mqtt.Client, err error) {
 	attempt := func() (err error) {
 		if cn.returns(m) {
@@ -236,9 +238,9 @@ func (cn *connector) connect(ctx context.Context, m *member, cfg mqtt.Config) (c
 	return client, err
 }
 
-// insist calls connect until it succeeds, fails for good, or ctx ends: a
-// refusal that may pass is told to refused and met with a back-off. Its error
-// is the last refusal where that is what time has run out on.
+// retry calls connect until it succeeds, fails for good, or ctx ends. It passes
+// a temporary refusal to refused and waits with a back-off. When time runs out,
+// its error is the last refusal.
 func retry(ctx context.Context, connect func() error, refused func(error)) error {
 	var wait mqtt.Backoff
 	for {
@@ -253,8 +255,8 @@ func retry(ctx context.Context, connect func() error, refused func(error)) error
 	}
 }
 
-// returns reports whether the member's connection is made again when it is lost:
-// not that of a member that comes and goes.
+// returns reports whether the member's connection is made again when it is
+// lost. That of a member that comes and goes is not.
 func (cn *connector) returns(m *member) bool {
 	shape := cn.spec.Load.Shape
 	return cn.spec.Target.Reconnect && (m.sub == nil || !shape.Cycles && shape.Queues == 0)
@@ -269,14 +271,14 @@ func persist(cfg *mqtt.Config) {
 	}
 }
 
-// offlineExpiry is how long the sessions of subscribers that go away are to be
-// kept where the scenario does not say.
+// offlineExpiry is how long a broker keeps the sessions of subscribers that go
+// away, unless the scenario says how long.
 const offlineExpiry = time.Hour
 
-// resume makes cfg go on with the member's session. A session that an earlier
-// run has left, in MQTT 5, holds messages and packet ids that this run knows
-// nothing of [MQTT-3.2.2-4], and is ended; before MQTT 5 it would not be kept. A
-// client that only listens has none of either, and accepts what is queued for it.
+// resume makes cfg continue the member's session. In MQTT 5 a session of an
+// earlier run holds messages and packet ids that are unknown to this run
+// [MQTT-3.2.2-4], and is ended; earlier versions would not keep it. A client
+// that only listens has neither, and accepts what is queued for it.
 func (cn *connector) resume(m *member, cfg *mqtt.Config) {
 	switch {
 	case m.kept != nil:
@@ -304,9 +306,9 @@ func (cn *connector) link(ctx context.Context, m *member, cfg mqtt.Config) (*mqt
 	return link.Client(), nil
 }
 
-// authenticate has cfg prove its password where it would have sent it. The user
+// authenticate makes cfg prove the password instead of sending it. The user
 // name stays in CONNECT: brokers know a client by it before the exchange is
-// over. What has been derived from a password once is kept over the run.
+// over. Keys derived from a password are kept over the run.
 func (cn *connector) authenticate(cfg *mqtt.Config, m *member, d *dial.Dialer) {
 	if cn.spec.Clients.AuthMethod == "" {
 		return
@@ -329,7 +331,7 @@ func (cn *connector) authenticate(cfg *mqtt.Config, m *member, d *dial.Dialer) {
 	cfg.Auth, cfg.HasPassword, cfg.Password = scram, false, nil
 }
 
-// vars are the values of the variables of the i-th client, from 0.
+// vars are the variables of the i-th client, from 0.
 func (cn *connector) vars(i int) scenarios.Vars {
 	v := scenarios.Vars{I: i + cn.spec.Clients.StartNumber, R: cn.runID}
 	v.U = scenarios.Expand(cn.spec.Clients.Username, v)
@@ -360,7 +362,7 @@ func (cn *connector) recordAliases(k *packet.Connack) {
 	}
 	cn.connections.grant(&result.Aliases{Asked: asked, Granted: granted})
 	if want := min(asked, cn.spec.Load.TopicsPerPublisher); granted < want {
-		cn.warnings.add(result.CodeTopicAlias, fmt.Sprintf("the broker allows a publisher %d topic aliases, and %d of its topics were to have one: the others go in full", granted, want),
+		cn.warnings.add(result.CodeTopicAlias, fmt.Sprintf("the broker allows a publisher %d topic aliases, and %d of its topics were to have one: the others are sent with their full name", granted, want),
 			"the broker's Topic Alias Maximum sets the limit")
 	}
 }

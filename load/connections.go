@@ -9,7 +9,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// connections is what making the connections of a case has come to.
+// connections sums up how the connections of a case were made.
 type connections struct {
 	mu                 sync.Mutex
 	planned, connected int64
@@ -19,10 +19,10 @@ type connections struct {
 	reauth             latency
 	window             int // of a publisher
 	aliases            *result.Aliases
-	referred           map[string]int64 // connections by the way that references have led them
+	referred           map[string]int64 // connections by the route on which references led them
 }
 
-// count counts a client that connected, unless err says that it did not.
+// count counts a client that has connected, or has not because of err.
 func (c *connections) count(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +32,7 @@ func (c *connections) count(err error) {
 	}
 }
 
-// made records a connection, with the window that it has.
+// made records a connection and its window.
 func (c *connections) made(client *mqtt.Client, d *dial.Dialer, window int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *connections) grant(a *result.Aliases) {
 	c.aliases = a
 }
 
-// put adds the latencies to those of messages.
+// put adds the latencies of connecting to l.
 func (c *connections) put(l *result.Latency) {
 	l.DNS, l.Connect, l.TLSHandshake, l.TLSResumed = c.dns.result(), c.connect.result(), c.handshake.result(), c.resumed.result()
 	l.Connack, l.Subscribe, l.Reauth = c.connack.result(), c.suback.result(), c.reauth.result()

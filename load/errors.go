@@ -13,11 +13,12 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// ErrNothingReceived: an iteration sent messages and got none back. Going on
-// would measure nothing.
+// ErrNothingReceived means that an iteration sent messages and received none of
+// them. Going on would measure nothing.
 var ErrNothingReceived = errors.New("nothing received")
 
-// ErrAllLost: every publisher and subscriber pair has lost a connection.
+// ErrAllLost means that every publisher and subscriber pair has lost a
+// connection.
 var ErrAllLost = errors.New("every publisher and subscriber pair has lost a connection")
 
 // ErrorOf is err as a report counts it: the same fault of many clients has one
@@ -70,13 +71,13 @@ func reasonOf(err error) string {
 	case errors.As(err, &c):
 		return c.Cause()
 	case errors.As(err, &sub):
-		// Without the filter, which every client may have another of.
+		// Without the filter, which may differ from client to client.
 		return fmt.Sprintf("subscription refused: %s (0x%02X)", sub.Code, byte(sub.Code))
 	}
 	return err.Error()
 }
 
-// interrupted reports whether err is only that the run was told to end.
+// interrupted reports whether err only says that the run was told to end.
 func interrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
@@ -101,7 +102,8 @@ type errorKey struct {
 	reason string
 }
 
-// maxReasons bounds the reasons that are told apart; the rest count as "other".
+// maxReasons is how many reasons are distinguished; further ones count as
+// "other".
 const maxReasons = 100
 
 // add counts one fault, or one.Count of them.

@@ -1,8 +1,23 @@
-// Package load is the engine: it runs cases. A case connects publishers and
-// subscribers, warms up, measures, drains and disconnects; what comes out is
-// one [result.Case]. The engine drives sockets and the clock only through what
-// its [Config] gives it, so that a whole run can take place on virtual time.
-// It prints nothing and formats nothing.
+// Package load is the engine: it runs cases and returns one [result.Case] for
+// each.
+//
+// An [Executor] runs the launches of all cases. A launch connects its clients,
+// warms up, measures iterations and disconnects; what the clients do in between
+// is its workload (closed loop, open loop, listening, idle, churn or offline),
+// one file each. A case's sums are in its record, below everything that runs.
+//
+// One message: a publisher sends it when its window or its schedule allows,
+// notes the time of sending in a ring, and stamps the payload with its stream
+// and sequence number (pump, send, fill). The subscriber's connection hands it to
+// its inbox, which finds the flow by the stamp, has the ledger account for the
+// number, and records the latency in the shard of the connection (deliver). At
+// the end of the read the inbox publishes how far it is, and the publishers that
+// this lets go on pump again. Once a second the histograms of the shards move to
+// the timeline. A message costs no allocation and no call through an interface.
+//
+// The engine drives sockets and the clock only through its [Config], so that a
+// whole run can take place on virtual time. It decides nothing about exit codes,
+// gates or formats, prints nothing, and does not start a broker.
 package load
 
 import (
@@ -22,28 +37,28 @@ import (
 
 // Config is what the engine needs from outside. RunID is required.
 type Config struct {
-	// RunID tells this run's messages, topics and clients from others'. Its
-	// characters must be allowed in a client id.
+	// RunID makes this run's messages, topics and clients different from those
+	// of other runs. Its characters must be allowed in a client id.
 	RunID string
 	// Dial opens connections; nil is a net.Dialer, which sets TCP_NODELAY.
 	Dial dial.Func
 	// Clock returns monotonic nanoseconds; nil is the process's own clock.
 	Clock func() int64
-	// Waiter makes what paces an open loop; nil is pace.New.
+	// Waiter makes the timer of an open loop; nil is pace.New.
 	Waiter func() *pace.Waiter
 	// CPU returns the process's CPU time so far; nil asks the system.
 	CPU func() (user, system time.Duration)
 	// Observer is told how the run goes.
 	Observer Observer
-	// Enough ends a case of listeners when they have received so many messages;
-	// 0 is no limit. What comes after that is not counted.
+	// Enough ends a case of listeners after that many messages; 0 is no limit.
+	// Later messages are not counted.
 	Enough int64
-	// Embedded says that the broker runs in this process, so that the CPU
-	// time and the cores are its own as well.
+	// Embedded says that the broker runs in this process, whose CPU time and
+	// cores then include the broker's.
 	Embedded bool
 }
 
-// Executor runs cases.
+// Executor runs cases. Use [New] to make one.
 type Executor struct {
 	cfg     Config
 	clock   func() int64
@@ -72,7 +87,8 @@ func New(cfg Config) *Executor {
 	return x
 }
 
-// greet calls Observer.Connected for the first connection, and the first over TLS.
+// announce calls Observer.Connected for the first connection, and for the first
+// over TLS.
 func (x *Executor) announce(overTLS bool, target func() result.Target) {
 	x.greeting.Lock()
 	defer x.greeting.Unlock()
@@ -83,12 +99,12 @@ func (x *Executor) announce(overTLS bool, target func() result.Target) {
 	}
 }
 
-// Run runs the launches of the cases in turns, so that drift of the machine or
-// the broker meets all cases alike, and returns one result per case that was
-// begun, in the cases' order. When ctx ends it stops sending, drains, and
-// returns what there is with ctx's cause. A case that fails carries its errors
-// in its result and does not keep the others from running; the returned error
-// is then the first such failure.
+// Run runs the launches of the cases round robin, so that drift of the machine
+// or the broker affects all cases alike, and returns one result for each case
+// that began, in the order of cases. When ctx ends, Run stops sending, drains,
+// and returns the results so far with the cause of ctx. A case that fails
+// carries its errors in its result and does not keep the others from running;
+// the returned error is then the first of these failures.
 func (x *Executor) Run(ctx context.Context, cases []scenarios.Case) ([]result.Case, error) {
 	x.sweeper = mqtt.NewSweeper()
 	defer x.sweeper.Stop()
@@ -110,7 +126,7 @@ func (x *Executor) Run(ctx context.Context, cases []scenarios.Case) ([]result.Ca
 			}
 			var ce *dial.Error
 			if errors.As(err, &ce) && !x.told {
-				// Nobody has ever got through: the other cases would not either.
+				// No client has ever connected: those of other cases would not either.
 				return collect(runs), first
 			}
 		}

@@ -20,7 +20,7 @@ type flow struct {
 	stamp    stamp
 	message  *mqtt.Aliased // of the publisher's present connection
 	varied   *varied       // nil where all messages are the same
-	receipts []*receipt    // by everybody who must get its messages
+	receipts []*receipt    // of all receivers of its messages
 
 	// By the goroutine that pumps.
 	first uint64 // the iteration's first sequence number
@@ -28,31 +28,31 @@ type flow struct {
 	low   uint64 // what reached has returned
 	done  int    // receipts, from the first, that have all of the iteration
 
-	// slowest is a receipt that has come no further than any other: as long as
-	// it stands, the window need not look at the rest.
+	// slowest is a receipt that no other is behind: until it advances, the window
+	// need not look at the rest.
 	slowest atomic.Int32
 }
 
-// receipt is what one receiver, a subscriber or a shared group, has got of one
-// flow. All but the atomics is under the lock of the receiver's shard.
+// receipt is what one receiver, a subscriber or a shared group, has received of
+// one flow. The lock of the receiver's shard guards all but the atomics.
 type receipt struct {
 	flow   *flow
 	in     *inbox
 	index  int32 // among the flow's receipts
 	ledger ledger
 	batch  uint64 // of the inbox, when it was last touched
-	// What the short way of deliver needs.
+	// For the short path of deliver.
 	next    uint64  // stamp of the ledger's next number
-	bound   uint64  // what is below has been sent
+	bound   uint64  // numbers below have been sent
 	content []byte  // of every message
 	ring    []int64 // send times by place, nil in an open loop
-	// released are messages of this iteration that hold no window any more, though
-	// they have not come; of a shared group only, which knows no order.
+	// released counts messages of this iteration that no longer fill a window,
+	// though they have not come; only of a shared group, which has no order.
 	released uint64
-	// total is what its measured iterations have come to.
+	// total sums up the measured iterations.
 	total receiptTotal
 
-	high      atomic.Uint64 // as far as the window may take it for received
+	high      atomic.Uint64 // messages below count as received for the window
 	delivered atomic.Int64  // in this iteration
 	volume    atomic.Int64  // payload bytes of them
 }
@@ -64,8 +64,8 @@ type receiptTotal struct {
 	missed span
 }
 
-// gone is the high of a receipt whose receiver has lost its connections: it
-// holds no window any more.
+// gone is the high of a receipt whose receiver has lost its connections: it no
+// longer fills a window.
 const gone = math.MaxUint64
 
 // sized reports whether the messages differ in size.
@@ -84,10 +84,10 @@ func (f *flow) sentOf(k uint64) uint64 {
 // place is the number among the publisher's messages of the flow's number seq.
 func (f *flow) place(seq uint64) uint64 { return seq*f.stride + f.index }
 
-// reached is one above the highest number that every receiver has got, as far
-// as the window is concerned. While the slowest stands nothing else is looked
-// at, and when it moves on, another as slow is looked for first: a lap over all
-// receipts is made once per step of them all.
+// reached is one above the highest number that every receiver has, as far as
+// the window is concerned. Until the slowest receipt advances it looks at no
+// other, and then it first looks for another that is as slow: it visits all
+// receipts once per step of all of them.
 func (f *flow) reached() uint64 {
 	if len(f.receipts) == 1 {
 		return f.receipts[0].high.Load()
@@ -98,7 +98,7 @@ func (f *flow) reached() uint64 {
 			return f.low
 		}
 		at, low := f.findSlowest(at)
-		// Whoever moves from here on sees that it is the slowest, and pumps.
+		// A receiver that advances from here on sees that it is the slowest, and pumps.
 		f.slowest.Store(at)
 		if f.receipts[at].high.Load() == low {
 			f.low = low
@@ -121,8 +121,8 @@ func (f *flow) findSlowest(from int32) (at int32, low uint64) {
 	return at, low
 }
 
-// allReceived reports whether every receiver that is left has all messages of
-// the iteration.
+// allReceived reports whether every remaining receiver has all messages of the
+// iteration.
 func (f *flow) allReceived() bool {
 	n := int64(f.seq - f.first)
 	for ; f.done < len(f.receipts); f.done++ {
@@ -133,8 +133,8 @@ func (f *flow) allReceived() bool {
 	return true
 }
 
-// completed is how many of the iteration's messages every receiver that is
-// left has got, or the least that anybody got where none is.
+// completed is how many of the iteration's messages every remaining receiver
+// has, or the least that any receiver had where none remains.
 func (f *flow) completed() int64 {
 	if len(f.receipts) == 0 {
 		return int64(f.sentOf(f.pub.sent.Load()) - f.first)
@@ -153,7 +153,7 @@ func (f *flow) completed() int64 {
 	return least
 }
 
-// begin readies the flow and its receipts for an iteration.
+// begin prepares the flow and its receipts for an iteration.
 func (f *flow) begin() {
 	f.first, f.low, f.done = f.seq, f.seq, 0
 	for _, r := range f.receipts {

@@ -12,7 +12,7 @@ import (
 )
 
 // inbox is one receiver: a subscriber, or the members of a shared group, which
-// then have one shard. It is guarded by the shard's lock.
+// then have one shard. The shard's lock guards it.
 type inbox struct {
 	client   int // number of its first member
 	shard    *shard
@@ -20,30 +20,30 @@ type inbox struct {
 	base     uint32                // stream number of the first of receipts
 	receipts []*receipt            // by stream number; nil where it gets none of the flow
 	topics   map[string][]*receipt // where messages carry no stamp
-	members  atomic.Int32          // connections that stand
+	members  atomic.Int32          // that still receive
 
-	scratch []byte     // to compare with
-	last    *receipt   // of the message before, in this batch
+	scratch []byte     // for the expected content
+	last    *receipt   // of the previous message of this batch
 	serial  uint64     // of the batch
 	touched []*receipt // in this batch
 	foreign int64
-	wills   map[string]bool // topics and payloads of wills, which are nobody else's
-	// tally is set without flows: then all that can be known is how many
-	// messages come and how large.
+	wills   map[string]bool // topics and payloads of this run's wills
+	// tally is set where there are no flows: then the inbox only counts
+	// messages and their bytes.
 	tally           bool
-	expected        *expectation // of a tally: nobody knows what else was published
+	expected        *expectation // of a tally, which does not know the publishers
 	violations      violations
 	received, bytes int64
 	enough          *enough // nil without a limit
 }
 
-// enough is how many messages all listeners of a session may yet receive.
+// enough is how many messages all listeners of a launch may still receive.
 type enough struct {
 	left atomic.Int64
 	done chan struct{} // closed with the last
 }
 
-// take reports whether one more counts.
+// allow reports whether one more message counts.
 func (e *enough) allow() bool {
 	left := e.left.Add(-1)
 	if left == 0 {
@@ -52,8 +52,8 @@ func (e *enough) allow() bool {
 	return left >= 0
 }
 
-// deliver accounts for one message that has come at now. Nearly all are the
-// next number of the flow of the message before: these take the short way.
+// deliver accounts for one message that came at now. Nearly every message has
+// the next number of the flow of the previous one: these take the short path.
 func (in *inbox) deliver(m *packet.Publish, now int64) {
 	if r := in.last; r != nil && len(m.Payload) == len(r.content) && binary.BigEndian.Uint64(m.Payload) == r.next &&
 		r.ledger.next < r.bound && bytes.Equal(m.Topic, r.flow.topic) && bytes.Equal(m.Payload[scenarios.StampSize:], r.content[scenarios.StampSize:]) {
@@ -73,7 +73,7 @@ func (in *inbox) deliver(m *packet.Publish, now int64) {
 	in.deliverAny(m, now)
 }
 
-// deliverAny is deliver for whatever comes.
+// deliverAny is deliver for all other messages.
 func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 	switch {
 	case in.topics != nil:
@@ -112,8 +112,8 @@ func (in *inbox) deliverAny(m *packet.Publish, now int64) {
 	in.last = r
 }
 
-// strange accounts for what is no message of a flow: a will of this session, or
-// somebody else's.
+// countUnexpected accounts for a message that belongs to no flow: a will of
+// this run, or a message from elsewhere.
 func (in *inbox) countUnexpected(m *packet.Publish) {
 	if in.wills == nil || !in.wills[willKey(string(m.Topic), m.Payload)] {
 		in.foreign++
@@ -122,7 +122,8 @@ func (in *inbox) countUnexpected(m *packet.Publish) {
 
 func willKey(topic string, payload []byte) string { return topic + "\x00" + string(payload) }
 
-// expect readies the short way for the next number, which must have been sent.
+// expect prepares the short path for the next number, which must have been
+// sent.
 func (r *receipt) expect() {
 	r.bound = 0
 	if l := &r.ledger; !l.gaps && l.next >= l.measured && r.flow.varied == nil && r.flow.pub.expected == nil {
@@ -136,8 +137,8 @@ func (in *inbox) touch(r *receipt) {
 	in.touched = append(in.touched, r)
 }
 
-// take accounts for a message with the stamp v. It reports false where the
-// message is not of the flow after all.
+// accept accounts for a message with the stamp v. It reports false where the
+// message does not belong to the flow after all.
 func (r *receipt) accept(m *packet.Publish, v uint64, now int64) bool {
 	f, l := r.flow, &r.ledger
 	p := f.pub
@@ -145,8 +146,8 @@ func (r *receipt) accept(m *packet.Publish, v uint64, now int64) bool {
 		return false
 	}
 	seq, ours := f.stamp.parse(v, l.next)
-	// A number that was never sent is somebody else's, whatever its stamp: what
-	// is on its way is at most a window, or a chunk of an open loop, ahead.
+	// A number that was never sent is not this run's, whatever its stamp: messages
+	// on their way are at most a window, or a chunk of an open loop, ahead.
 	if !ours || f.place(seq) >= p.sent.Load()+p.ahead() {
 		return false
 	}
@@ -175,7 +176,7 @@ func (r *receipt) accept(m *packet.Publish, v uint64, now int64) bool {
 	return true
 }
 
-// time records the latency of the message seq, which has come at now.
+// time records the latency of message seq, which came at now.
 func (r *receipt) time(seq uint64, now int64) {
 	p := r.flow.pub
 	place := r.flow.place(seq)
@@ -190,8 +191,8 @@ func (r *receipt) time(seq uint64, now int64) {
 	r.in.shard.e2e.add(now - p.sentAt[place&uint64(len(p.sentAt)-1)])
 }
 
-// count accounts for a message without a stamp: it is of any of the topic's
-// flows of which not all has come.
+// count accounts for a message without a stamp: it counts for the first of the
+// topic's flows that still lacks messages.
 func (in *inbox) count(m *packet.Publish) {
 	rs := in.topics[string(m.Topic)]
 	if len(rs) == 0 || !rs[0].flow.mayBe(m) || m.Retain && !slices.ContainsFunc(rs, (*receipt).begun) {
@@ -219,13 +220,13 @@ func (in *inbox) count(m *packet.Publish) {
 	rs[0].ledger.duplicated++
 }
 
-// begun reports whether any message of the flow has been sent: what comes before
-// is what the broker has kept from earlier, whatever its RETAIN flag means.
+// begun reports whether any message of the flow has been sent. Earlier messages
+// are retained ones of earlier runs, whatever their RETAIN flag means.
 func (r *receipt) begun() bool { return r.flow.pub.sent.Load() > r.flow.index }
 
-// mayBe reports whether m, which carries no stamp, may be a message of the flow:
-// not one that the broker has kept from earlier, nor the one by which a session
-// clears what it has left.
+// mayBe reports whether m, which carries no stamp, may be a message of the
+// flow: neither one that the broker retained before, nor the one by which a run
+// clears what it has retained.
 func (f *flow) mayBe(m *packet.Publish) bool {
 	fits := len(m.Payload) == len(f.pub.payload)
 	if f.varied != nil {
@@ -234,8 +235,8 @@ func (f *flow) mayBe(m *packet.Publish) bool {
 	return fits && (!m.Retain || f.pub.expected.mayRetain())
 }
 
-// settle gives the latencies that were recorded since the last one to the receipt
-// that they are of.
+// creditLatencies adds the latencies recorded since its last call to their
+// receipt.
 func (in *inbox) creditLatencies() {
 	if r := in.last; r != nil {
 		t := in.shard.e2e.drainSum()
@@ -244,8 +245,8 @@ func (in *inbox) creditLatencies() {
 	}
 }
 
-// tell publishes what the batch has changed, so that the publishers may go on.
-// The lock is held.
+// publishProgress publishes what the batch has changed, so that the publishers
+// can continue. The lock is held.
 func (in *inbox) publishProgress(now int64) {
 	in.creditLatencies()
 	for _, r := range in.touched {
@@ -265,11 +266,11 @@ func (in *inbox) publishProgress(now int64) {
 // begin starts an iteration.
 func (in *inbox) begin() {
 	in.shard.mu.Lock()
-	in.foreign = 0 // what a listener has received counts from its SUBACK on
+	in.foreign = 0 // the messages of a listener count from its SUBACK on
 	in.shard.mu.Unlock()
 }
 
-// account adds to d and it what belongs to no flow.
+// account adds to d and it the messages that belong to no flow.
 func (in *inbox) account(d *result.Delivery, it *result.Iteration) {
 	in.shard.mu.Lock()
 	defer in.shard.mu.Unlock()
@@ -282,8 +283,8 @@ func (in *inbox) account(d *result.Delivery, it *result.Iteration) {
 	it.Bytes += in.bytes
 }
 
-// lose ends the receipts when the last connection of the receiver is gone, and
-// reports whether it was.
+// lose ends the receipts when the last connection of the receiver is lost, and
+// reports whether this was the last.
 func (in *inbox) lose() bool {
 	if in.members.Add(-1) > 0 {
 		return false

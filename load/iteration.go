@@ -10,20 +10,19 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// workload is what the clients of a launch do once they are connected. A new one
-// is a file workload_NAME.go and, where a shape is to have it, a line in
-// workloads.
+// workload is what the clients of a launch do once they have connected. A new
+// workload is a file workload_NAME.go and a line in workloads for its shape.
 type workload interface {
-	// byClock reports whether the clock ends the load: iterate is then called
-	// once a launch, and cuts the time into windows itself. Otherwise it is
+	// byClock reports whether the clock ends the load. Then iterate is called
+	// once a launch and divides the time into windows itself; otherwise it is
 	// called for every iteration.
 	byClock() bool
-	// open readies the workload for a launch whose clients have connected.
+	// open prepares the workload for a launch whose clients have connected.
 	open(ctx context.Context, l *launch) error
-	// iterate runs and measures. Only what makes going on pointless is an error.
+	// iterate runs and measures. It fails only when going on is pointless.
 	iterate(ctx context.Context, it *iteration) error
-	// totals is what has come about since the iteration began. It is called about
-	// once a second, while the load runs.
+	// totals counts what has happened since the iteration began. It is called
+	// about once a second, while the load runs.
 	totals(it *iteration) totals
 }
 
@@ -48,14 +47,14 @@ func newIteration(l *launch, work workload, stage string, index int, deadline in
 	return &iteration{launch: l, work: work, rec: l.rec, spec: l.spec, clock: l.clock, stage: stage, index: index, deadline: deadline}
 }
 
-// endless stands for a number of messages that only time ends.
+// endless is a number of messages that no iteration reaches: time ends it.
 const endless = math.MaxInt64 / 4
 
-// measured reports whether the iteration counts: it does not warm up.
+// measured reports whether the iteration counts, rather than warms up.
 func (it *iteration) measured() bool { return it.stage == result.StageActual }
 
-// measure runs one iteration of a closed loop: work is the load, and reports
-// whether it was given up; account says what has come of it.
+// measure runs one iteration of a closed loop. work runs the load and reports
+// whether it stalled; account counts its messages.
 func (it *iteration) measure(account func(*result.Iteration) result.Delivery, work func() (stalled bool)) result.Iteration {
 	it.begin()
 	stalled := work()
@@ -73,9 +72,9 @@ func (it *iteration) measure(account func(*result.Iteration) result.Delivery, wo
 	return r
 }
 
-// begin readies everything for the iteration's publishers, and starts the clock.
+// begin prepares shards and inboxes, and starts the clock.
 func (it *iteration) begin() {
-	new(latencies).drain(it.launch.shards) // what came between iterations belongs to none
+	new(latencies).drain(it.launch.shards) // what was recorded between iterations belongs to none
 	it.running = newCountdown(len(it.publishers))
 	for _, in := range it.launch.inboxes {
 		in.begin()
@@ -83,7 +82,7 @@ func (it *iteration) begin() {
 	it.startClock()
 }
 
-// startClock begins the time that is measured.
+// startClock begins the measured time.
 func (it *iteration) startClock() {
 	it.before = it.launch.usage()
 	it.start = it.clock()
@@ -93,8 +92,8 @@ func (it *iteration) startClock() {
 	}
 }
 
-// advance puts on the timeline what has come about until now, of which all are
-// the iteration's totals.
+// advance adds to the timeline what has happened until now; all are the totals
+// of the iteration.
 func (it *iteration) advance(now int64, all totals) {
 	if it.measured() {
 		it.rec.timeline.advance(now, all.minus(it.seen), it.launch.shards)
@@ -102,21 +101,21 @@ func (it *iteration) advance(now int64, all totals) {
 	}
 }
 
-// entry is the iteration's row in the result, for the time between two readings
-// of the clock.
+// entry is the iteration's row in the result, without its counts, for the time
+// between two readings of the clock.
 func (it *iteration) entry(from, to int64) result.Iteration {
 	return result.Iteration{
 		Launch: it.launch.number, Stage: it.stage, Index: it.index, StartNS: from - it.rec.start, ElapsedNS: to - from,
 	}
 }
 
-// put makes t the sums of r.
+// put writes the totals to r.
 func (t totals) put(r *result.Iteration) {
 	r.Requests, r.Sent, r.Acked, r.Received, r.Bytes = t.requests, t.sent, t.acked, t.received, t.bytes
 }
 
-// messages are the totals of the messages of the iteration's publishers and of
-// those that come from elsewhere.
+// messages are the totals over the iteration's publishers, and over messages
+// from elsewhere.
 func (it *iteration) messages() (t totals) {
 	for _, p := range it.publishers {
 		t.sent += int64(p.sent.Load() - p.first)
@@ -141,7 +140,7 @@ func (it *iteration) messages() (t totals) {
 	return t
 }
 
-// leastTime is that of an iteration that is sized by time.
+// leastTime is the length of an iteration that is sized by time.
 func (it *iteration) leastTime() time.Duration {
 	if it.measured() {
 		return it.spec.Load.MinTime
@@ -149,7 +148,8 @@ func (it *iteration) leastTime() time.Duration {
 	return time.Duration(float64(it.spec.Load.MinTime) * scenarios.WarmupShare)
 }
 
-// share gives every publisher its part of the iteration's messages, or of its time.
+// share gives every publisher its share of the iteration's messages, or the
+// time at which it stops.
 func (it *iteration) share() {
 	n := it.spec.Load.Messages
 	for i, p := range it.publishers {
@@ -161,7 +161,7 @@ func (it *iteration) share() {
 	}
 }
 
-// part is the i-th of k equal parts of n; the first get one more.
+// equalShare is the i-th of k equal shares of n; the first shares get one more.
 func equalShare(n int64, i, k int) int64 {
 	p := n / int64(k)
 	if int64(i) < n%int64(k) {
@@ -174,7 +174,7 @@ func equalShare(n int64, i, k int) int64 {
 func (it *iteration) expired(now int64) bool { return it.deadline != 0 && now >= it.deadline }
 
 // wait blocks until the publishers have ended. It reports true when nothing
-// moved for the drain time, and the iteration was given up.
+// made progress for the drain time, and the iteration was given up.
 func (it *iteration) wait(ctx context.Context) (stalled bool) {
 	tick := time.NewTicker(max(it.spec.Load.Drain/20, time.Millisecond))
 	defer tick.Stop()
@@ -204,8 +204,8 @@ func (it *iteration) wait(ctx context.Context) (stalled bool) {
 	}
 }
 
-// awaitsReconnect reports whether a closed loop stands still because connections are
-// being made again.
+// awaitsReconnect reports whether a closed loop stands still because
+// connections are being made again.
 func (it *iteration) awaitsReconnect(ctx context.Context, now int64) bool {
 	return it.launch.pacing == nil && it.launch.links.away.Load() > 0 && ctx.Err() == nil && !it.expired(now)
 }
@@ -218,8 +218,8 @@ func (it *iteration) halt() {
 	}
 }
 
-// giveUp ends the iteration whatever is outstanding, and warns of publishers
-// that could not go on.
+// giveUp ends the iteration with messages outstanding, and warns of publishers
+// that could not send.
 func (it *iteration) giveUp() {
 	var s stalls
 	for _, p := range it.publishers {
@@ -230,7 +230,7 @@ func (it *iteration) giveUp() {
 	s.warn(it)
 }
 
-// stalls are publishers that could not go on.
+// stalls are publishers that could not send.
 type stalls struct {
 	count int
 	since int64 // of the first
@@ -245,7 +245,7 @@ func (s *stalls) add(p *publisher) {
 
 func (s *stalls) warn(it *iteration) {
 	if s.count > 0 {
-		it.rec.warnings.add(result.CodePublishersStalled, fmt.Sprintf("%d of %d publishers stalled since %.1f s: connected, but what they had to send did not go on",
+		it.rec.warnings.add(result.CodePublishersStalled, fmt.Sprintf("%d of %d publishers stalled since %.1f s: connected, but their messages made no progress",
 			s.count, len(it.publishers), time.Duration(s.since-it.rec.start).Seconds()), "look at the broker's log for the clients, and at --ledger for the streams")
 	}
 }
@@ -265,7 +265,8 @@ func (it *iteration) lastProgress() int64 {
 	return last
 }
 
-// deliveries adds up the accounts of the iteration's messages, into r as well.
+// deliveries adds up the accounts of the iteration's messages, and adds them to
+// r.
 func (it *iteration) deliveries(r *result.Iteration, measured bool) (d result.Delivery) {
 	var untimed int64
 	for _, p := range it.publishers {
@@ -280,7 +281,7 @@ func (it *iteration) deliveries(r *result.Iteration, measured bool) (d result.De
 	return d
 }
 
-// account is what has come of the messages of a closed loop.
+// account counts the messages of a closed loop.
 func (it *iteration) account(r *result.Iteration) result.Delivery {
 	d := it.deliveries(r, it.measured())
 	d.Scheduled = d.Sent
@@ -304,7 +305,7 @@ func (it *iteration) verdict(ctx context.Context, r result.Iteration) error {
 	case !r.Stalled:
 		return fmt.Errorf("%w: %d messages were sent before the connections were lost", ErrNothingReceived, r.Sent)
 	case r.Sent == 0:
-		// The window is full of what an earlier iteration has sent.
+		// Messages of an earlier iteration fill the window.
 		return fmt.Errorf("%w: nothing could be sent or received for %s", ErrNothingReceived, drain)
 	}
 	return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, r.Sent, drain)

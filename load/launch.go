@@ -14,7 +14,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// launch is the clients of a launch, or of one iteration where each gets fresh
+// launch is the clients of a launch, or of one iteration where each has new
 // ones, with their connections and the messages between them.
 type launch struct {
 	rec         *record
@@ -30,11 +30,11 @@ type launch struct {
 	flows       []*flow // by stream number
 	shards      []*shard
 	pacing      *pacing // nil in a closed loop
-	enough      *enough // nil unless the listeners end by themselves
+	enough      *enough // nil unless a number of messages ends the listening
 	reauth      *reauth // nil where no client authenticates again
 	began       int64   // when it was opened, on the clock
 	connectedAt int64   // when all had connected
-	atEnd       func()  // what the workload does before the clients disconnect; nil is nothing
+	atEnd       func()  // called before the clients disconnect; nil is nothing
 
 	connected, failed atomic.Int64 // clients
 }
@@ -45,8 +45,8 @@ const dialParallel = 64
 
 var errNotTried = errors.New("not tried")
 
-// connectAll connects and subscribes everybody; nothing is published before every
-// SUBACK has come. It fails when nothing can run.
+// connectAll connects and subscribes all clients; nothing is published before
+// the last SUBACK. It fails when too few clients connected to run the case.
 func (l *launch) connectAll(ctx context.Context) error {
 	first := l.connectFirst()
 	errs := make([]error, len(first))
@@ -81,14 +81,15 @@ func (l *launch) connectFirst() []int {
 	return slices.Clip(numbers)
 }
 
-// hopeless: as many connections as are made at a time have failed and none has
-// come about. A thousand more would only wait for the same timeout.
+// noneConnects reports whether as many connections as are made at a time have
+// failed and none has succeeded. The others would only wait for the same
+// timeout.
 func (l *launch) noneConnects() bool {
 	return l.connected.Load() == 0 && l.failed.Load() >= dialParallel
 }
 
-// judge counts the connections, and fails where nothing can run with those
-// that there are.
+// countConnected counts the connections and takes out the members that did not
+// connect. It fails when the remaining ones cannot run the case.
 func (l *launch) countConnected(ctx context.Context, numbers []int, errs []error) error {
 	var first error
 	for k, err := range errs {
@@ -114,8 +115,8 @@ func (l *launch) countConnected(ctx context.Context, numbers []int, errs []error
 	return nil
 }
 
-// grace is how long the other ends of a lost pair are given to be lost as well
-// before they count as closed by this side: a broker that dies takes all its
+// grace is how long the other ends of a lost pair have to be lost as well
+// before they count as closed by this side: a broker that dies closes all its
 // connections, but not at the same instant.
 const grace = 100 * time.Millisecond
 
@@ -134,9 +135,9 @@ func (l *launch) awaitLost() {
 	}
 }
 
-// clearRetained removes the retained messages of topics that are this run's
-// own; a topic without the run's id is whose name was asked for, and so is what
-// it keeps. [MQTT-3.3.1-6]
+// clearRetained removes the retained messages of topics that contain the run's
+// id. Other topics were named by the user, who keeps what they retain.
+// [MQTT-3.3.1-6]
 func (l *launch) clearRetained() {
 	if !l.spec.Clients.Retain {
 		return
@@ -153,7 +154,7 @@ func (l *launch) clearRetained() {
 	}
 }
 
-// close disconnects everybody.
+// close disconnects all clients.
 func (l *launch) close() {
 	l.reauth.end()
 	l.awaitLost()
@@ -172,7 +173,7 @@ func (l *launch) close() {
 	}
 }
 
-// deserted reports whether every connection that the workload needs is lost.
+// allLost reports whether all connections that the workload needs are lost.
 func (l *launch) allLost() bool {
 	if l.spec.Load.Shape.Cycles {
 		return false
@@ -183,8 +184,8 @@ func (l *launch) allLost() bool {
 	return !slices.ContainsFunc(l.members, (*member).alive)
 }
 
-// topicRun is the run id in topics. Where every iteration gets fresh
-// connections it gets a topic of its own as well, of the same length.
+// topicRun is the run id in topics. An iteration with connections of its own
+// gets its own id, of the same length.
 func (l *launch) topicRun() string {
 	id := l.connector.runID
 	if !l.spec.Load.FreshIterations {
@@ -198,7 +199,7 @@ func (l *launch) topicRun() string {
 }
 
 // prune takes the receivers that did not connect out of what is expected. A
-// publisher whose receivers are all missing has nothing to do.
+// publisher without receivers left has nothing to do.
 func (l *launch) prune() {
 	for _, p := range l.publishers {
 		had, has := 0, 0
@@ -216,7 +217,7 @@ func (l *launch) prune() {
 	}
 }
 
-// usable reports whether there is anybody left to run.
+// usable reports whether any client is left to run.
 func (l *launch) usable() bool {
 	if len(l.publishers) > 0 {
 		return len(l.alive()) > 0
@@ -224,7 +225,7 @@ func (l *launch) usable() bool {
 	return l.connected.Load() > 0
 }
 
-// alive are the publishers that can publish and be heard.
+// alive are the publishers that can publish and have receivers left.
 func (l *launch) alive() []*publisher {
 	var out []*publisher
 	for _, p := range l.publishers {

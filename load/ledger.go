@@ -3,33 +3,33 @@ package load
 import "github.com/mqttload/mqttload/result"
 
 // ledger accounts for every delivery of one flow to one receiver. It remembers
-// in a bitmap of fixed size which of the latest sequence numbers are missing;
-// what falls out of it unseen stays lost. The bitmap is there only once a
-// number has been missing. One goroutine at a time.
+// in a bitmap of fixed size which of the latest sequence numbers are missing; a
+// missing number that falls out of the bitmap stays lost. The bitmap is
+// allocated when the first number is missing. One goroutine at a time.
 type ledger struct {
-	base     uint64 // first sequence number of this iteration: what is below came late
-	measured uint64 // open loop: what is below was sent to warm up, and counts apart
+	base     uint64 // first sequence number of this iteration: lower ones are late
+	measured uint64 // open loop: lower numbers are of the warm-up, and count apart
 	next     uint64 // one above the highest seen
 	size     uint64 // numbers remembered, a power of two of at least 1,024
 	missing  []uint64
 	gaps     bool // a bit of missing has been set in this iteration
 	// unordered is set where several members of a shared group are one receiver:
-	// between them there is no order to break.
+	// there is no order between them.
 	unordered bool
 
 	counts
 	warm counts
-	lost span // numbers that fell out of the bitmap unseen
+	lost span // numbers that fell out of the bitmap while missing
 }
 
 // counts are what a ledger knows of one stretch of a flow.
 type counts struct {
 	delivered, duplicated, flagged, reordered, corrupted, late int64
 	bytes                                                      int64 // of the payloads delivered
-	// untimed were delivered so late that the time of sending is forgotten.
+	// untimed were delivered after their time of sending was discarded.
 	untimed int64
-	// timed were recorded, and took so long together. A float holds the sum of
-	// a backlog of minutes, too.
+	// timed have a latency; latencyNS is the sum. A float also holds the sum of a
+	// backlog of minutes.
 	timed     int64
 	latencyNS float64
 }
@@ -70,11 +70,11 @@ func (l *ledger) begin(seq uint64) {
 	*l = ledger{base: seq, next: seq, size: l.size, missing: missing, unordered: l.unordered}
 }
 
-// swap exchanges the counts of the measured messages with those of the warm-up.
+// swap exchanges the counts of measured messages with those of the warm-up.
 func (l *ledger) swap() { l.counts, l.warm = l.warm, l.counts }
 
-// arrive records the delivery of seq and reports whether it is the first one
-// in time, the one that counts for latency.
+// arrive records the delivery of seq and reports whether it is the first one,
+// in time, which counts for latency.
 func (l *ledger) arrive(seq uint64) bool {
 	switch {
 	case seq == l.next:
@@ -95,8 +95,8 @@ func (l *ledger) arrive(seq uint64) bool {
 	return l.arriveAgain(seq)
 }
 
-// forget clears the bit of seq. If it was set it stood for a number one lap or
-// more below that is out of reach now, the latest of its kind below next.
+// forget clears the bit of seq. If it was set, it stood for a number one lap or
+// more below that is out of reach now: the latest of its kind below next.
 func (l *ledger) forget(seq, next uint64) {
 	w, b := l.word(seq)
 	if *w&b != 0 {
@@ -131,10 +131,10 @@ func (l *ledger) skipTo(seq uint64) {
 	l.next = seq + 1
 }
 
-// arriveAgain is a number below next: late in order, or seen before.
+// arriveAgain records a number below next: out of order, or a duplicate.
 func (l *ledger) arriveAgain(seq uint64) bool {
 	if l.next-seq > l.size {
-		// Too old to know; it was counted as missing or as delivered.
+		// Too old to know: it has counted as missing or as delivered.
 		l.late++
 		return false
 	}
@@ -155,9 +155,9 @@ func (l *ledger) arriveAgain(seq uint64) bool {
 	return true
 }
 
-// count records a delivery without a stamp: the n-th to come is taken for the
-// n-th sent, so that only totals can be known. It reports false where as many
-// have come as were sent.
+// count records a delivery without a stamp. The n-th to come counts as the n-th
+// sent, so only totals are known. It reports false where as many have come as
+// were sent.
 func (l *ledger) count(sent uint64, size int) bool {
 	if l.next < sent {
 		l.next++
@@ -191,8 +191,7 @@ func (l *ledger) missed(end uint64) span {
 	return s
 }
 
-// add puts the iteration's deliveries into d, of which sent messages were
-// expected here.
+// add adds the iteration's deliveries to d; sent messages were expected here.
 func (c *counts) add(d *result.Delivery, sent int64) {
 	d.Expected += sent
 	d.Received += c.delivered + c.duplicated

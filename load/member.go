@@ -13,8 +13,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// member is one client of a launch: a publisher, a subscriber, both, or one that
-// only stays. It is the handler of its connections.
+// member is one client of a launch: a publisher, a subscriber, both, or idle.
+// It is the handler of its connections.
 type member struct {
 	links  *links
 	errs   *errorSet
@@ -23,28 +23,28 @@ type member struct {
 	dialer *dial.Dialer
 	client atomic.Pointer[mqtt.Client] // the present connection, or the last one; nil before the first
 	scram  *mqtt.SCRAM                 // proves the password; nil where it is sent
-	link   *mqtt.Link                  // makes lost connections again; nil where they are not
+	link   *mqtt.Link                  // makes lost connections again; nil without --reconnect
 	pub    *publisher                  // nil unless it publishes
 	sub    *inbox                      // nil unless it subscribes
 	now    int64                       // of this read batch
 	pumps  []*publisher
 
 	// Of connections that are made again.
-	down         bool        // the connection was lost; told by the link, one event after the other
-	unprepared   error       // what made the first connection useless for publishing
+	down         bool        // the connection is lost; the link calls one event after the other
+	unprepared   error       // why the first connection cannot publish
 	unsubscribed atomic.Bool // the present connection has no subscriptions yet
 	mu           sync.Mutex  // guards earlier, and the change of client
 	earlier      result.IO   // of connections before the present one
 
-	kept *mqtt.Session // goes on with every connection; nil unless MQTT 5 keeps one
+	kept *mqtt.Session // continues with every connection; nil unless MQTT 5 keeps one
 
-	receiveEnded atomic.Bool // it does not receive any more
-	leaving      atomic.Bool // it disconnects by itself, and will be back
+	receiveEnded atomic.Bool // it no longer receives
+	leaving      atomic.Bool // it disconnects on purpose, and will reconnect
 
-	progress int64 // of the present connection, when move last looked
+	progress int64 // of the present connection, at the last call of move
 }
 
-// BatchStart reads the clock, once for everything that this read has brought.
+// BatchStart reads the clock once for all packets of this read.
 func (m *member) BatchStart() {
 	m.now = m.clock()
 	m.shard.mu.Lock()
@@ -95,7 +95,7 @@ func (m *member) Acks(acks []mqtt.Ack) {
 	m.pub.lastAt.Store(m.now)
 }
 
-// BatchEnd lets the publishers go on with what the batch has set free.
+// BatchEnd lets the publishers continue whose windows the batch has moved.
 func (m *member) BatchEnd() {
 	m.shard.flush()
 	m.pumps = m.pumps[:0]
@@ -112,8 +112,9 @@ func (m *member) BatchEnd() {
 	}
 }
 
-// wake notes whose window may have moved: those of the receipts that were the
-// slowest, and all where everything is sent. The lock is held.
+// collectPumps collects the publishers whose window may have moved: those of
+// receipts that were the slowest, and all that have sent everything. The lock
+// is held.
 func (m *member) collectPumps() {
 	for _, r := range m.sub.touched {
 		f := r.flow
@@ -128,7 +129,7 @@ func (m *member) collectPumps() {
 	}
 }
 
-// Room lets the publisher go on.
+// Room lets the publisher continue.
 func (m *member) Room() {
 	if m.pub != nil {
 		m.pub.pump()
@@ -160,7 +161,7 @@ func (m *member) io() result.IO {
 // disconnectTimeout bounds a disconnect.
 const disconnectTimeout = 2 * time.Second
 
-// disconnect disconnects a member that will be back, if it is connected.
+// disconnect disconnects a member that will reconnect, if it is connected.
 func (m *member) disconnect() {
 	ctx, cancel := context.WithTimeout(context.Background(), disconnectTimeout)
 	defer cancel()
@@ -183,7 +184,7 @@ func (m *member) leave(ctx context.Context) {
 	}
 }
 
-// absent takes the member out that did not connect.
+// neverConnected takes out a member that did not connect.
 func (m *member) neverConnected() {
 	if m.pub != nil {
 		m.pub.dead.Store(true)
@@ -193,7 +194,7 @@ func (m *member) neverConnected() {
 	}
 }
 
-// lostPeer reports whether what the member carries has lost its other end.
+// lostPeer reports whether the other end of the member's messages is lost.
 func (m *member) lostPeer() bool {
 	if m.pub != nil && m.pub.dead.Load() {
 		return true

@@ -18,15 +18,15 @@ type Observer struct {
 	// Connected is called after the first connection of the run, and after the
 	// first over TLS where that is another.
 	Connected func(t result.Target)
-	// Phase is a barrier: the engine enters phase p of launch l when it returns,
-	// so it may block on purpose, for as long as it likes, to keep several
-	// engines in step or to measure something else in between. The time it takes
-	// is not measured. It must return when ctx ends. An error fails the case.
+	// Phase is a barrier: the engine enters phase p of launch l when the call
+	// returns, so it may block for as long as it likes, to keep several engines
+	// in step or to measure something else in between. The time it takes is not
+	// measured. It must return when ctx ends. An error fails the case.
 	Phase func(ctx context.Context, p Phase, l Launch) error
-	// Tick is called about once a second of measured time with what the timeline
-	// gets, and the latencies that were recorded in that second. At the end of a
-	// launch a call may carry the latencies that are left and count no message:
-	// over the run the histograms add up to those of the case.
+	// Tick is called about once a second of measured time with the new point of
+	// the timeline and the latencies that were recorded in that second. At the
+	// end of a launch a call may carry the remaining latencies and count no
+	// message: over the run the histograms add up to those of the case.
 	Tick func(c *scenarios.Case, t result.Tick, l Latencies)
 	// Iteration is called after each iteration.
 	Iteration func(c *scenarios.Case, it result.Iteration)

@@ -10,9 +10,9 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// pacing is the schedule of an open loop and the pacers that keep it. Message n is of
-// publisher n mod publishers: whatever the broker does, it is due when the
-// schedule says, and its latency runs from then.
+// pacing is the schedule of an open loop and the pacers that keep it. Message n
+// is of publisher n mod publishers. Whatever the broker does, the message is
+// due when the schedule says, and its latency runs from then.
 type pacing struct {
 	schedule   *schedule
 	clock      func() int64
@@ -24,10 +24,10 @@ type pacing struct {
 }
 
 const (
-	// pacedRate is the rate that one pacer can keep beside the other work of a core.
+	// pacedRate is the rate that one pacer can keep while its core does other work.
 	pacedRate = 50_000
-	// leastTick is the time between two looks of a pacer: at more than ten
-	// thousand messages per second they go in batches.
+	// leastTick is the least time between two checks of a pacer: above ten
+	// thousand messages per second they are sent in batches.
 	leastTick = 100 * time.Microsecond
 	// rememberFor is how long send times are remembered, at the peak rate, and
 	// ringTotal and ringLeast bound how many, over all publishers and for each.
@@ -36,8 +36,8 @@ const (
 	ringLeast   = 64
 )
 
-// newPacing makes the schedule and the pacers of a load, nil of a closed loop and
-// where nothing is published.
+// newPacing makes the schedule and the pacers of a load; nil for a closed loop
+// and where nothing is published.
 func newPacing(load *scenarios.Load, clock func() int64, waiter func() *pace.Waiter) (*pacing, error) {
 	n := load.PublisherClients()
 	if len(load.Stages) == 0 || n == 0 {
@@ -65,10 +65,10 @@ func newPacing(load *scenarios.Load, clock func() int64, waiter func() *pace.Wai
 	return o, nil
 }
 
-// windowLength is that of the iterations of what runs by the clock.
+// windowLength is the length of an iteration where the clock ends the load.
 const windowLength = time.Second
 
-// warmTime is the part of an open loop that is not counted.
+// warmTime is the part of an open loop that does not count.
 func warmTime(load *scenarios.Load) time.Duration { return time.Duration(load.Warmup) * windowLength }
 
 // admit makes p a publisher of the schedule.
@@ -80,7 +80,7 @@ func (o *pacing) admit(p *publisher) {
 	p.chunk = min(maxChunk, uint64(o.ringSize)/4)
 }
 
-// part is how many of the schedule's first n messages are p's.
+// shareOf is how many of the schedule's first n messages are p's.
 func (o *pacing) shareOf(p *publisher, n uint64) uint64 {
 	return (n + o.publishers - 1 - uint64(p.number)) / o.publishers
 }
@@ -90,7 +90,7 @@ func (o *pacing) intended(p *publisher, k uint64) int64 {
 	return o.start + o.schedule.at(k*o.publishers+uint64(p.number))
 }
 
-// recordLag records how late p's messages from the given one were sent at now.
+// recordLag records how late p's messages from number from on were sent at now.
 func (o *pacing) recordLag(p *publisher, from uint64, now int64) {
 	if from < p.measured || from == p.seq {
 		return
@@ -103,13 +103,13 @@ func (o *pacing) recordLag(p *publisher, from uint64, now int64) {
 }
 
 // time records the latencies of the message at place of its publisher, which
-// has come at now: from when it was due, and from when it was sent.
+// came at now: from when it was due, and from when it was sent.
 func (o *pacing) time(r *receipt, place uint64, now int64) {
 	p, s := r.flow.pub, r.in.shard
 	s.e2e.add(now - o.intended(p, place))
 	sent := p.sentAt[place&uint64(len(p.sentAt)-1)]
-	// Looked at after reading: the slot is written again a lap later, of which
-	// up to a chunk may not be counted yet.
+	// Checked after reading: the slot is written again one lap later, and up to a
+	// chunk of that lap may not be counted yet.
 	if place+uint64(len(p.sentAt)) < p.sent.Load()+p.chunk {
 		r.ledger.untimed++
 		return
@@ -117,7 +117,7 @@ func (o *pacing) time(r *receipt, place uint64, now int64) {
 	s.service.add(now - sent)
 }
 
-// pacer tells some of the publishers what is due.
+// pacer tells some of the publishers which messages are due.
 type pacer struct {
 	pacing     *pacing
 	number     int
@@ -129,9 +129,9 @@ type pacer struct {
 // dueOf is how many messages of p are due.
 func (pc *pacer) dueOf(p *publisher) uint64 { return pc.pacing.shareOf(p, pc.due.Load()) }
 
-// run tells what is due until everything is, or the waiter is stopped: then it
-// has a last look, as it may have slept longer than it should have. The schedule
-// is absolute: after a stall all that became due meanwhile goes at once.
+// run announces due messages until all are due, or the waiter is stopped: then
+// it checks once more, because it may have overslept. The schedule is absolute:
+// after a stall all messages that became due are sent at once.
 func (pc *pacer) run() {
 	o := pc.pacing
 	last := o.start - int64(leastTick)
@@ -145,7 +145,8 @@ func (pc *pacer) run() {
 	}
 }
 
-// wait blocks until when on the clock; false means that the waiter was stopped.
+// wait blocks until when on the clock. It reports false when the waiter was
+// stopped.
 func (pc *pacer) wait(when int64) bool {
 	for wait := when - pc.pacing.clock(); wait > 0; wait = when - pc.pacing.clock() {
 		if !pc.waiter.For(time.Duration(wait)) {
@@ -155,7 +156,7 @@ func (pc *pacer) wait(when int64) bool {
 	return true
 }
 
-// mine is the first message, from n, of one of the pacer's publishers.
+// mine is the first message, from n on, of one of the pacer's publishers.
 func (pc *pacer) mine(n uint64) uint64 {
 	count := uint64(len(pc.pacing.pacers))
 	for n%pc.pacing.publishers%count != uint64(pc.number) {
@@ -164,7 +165,7 @@ func (pc *pacer) mine(n uint64) uint64 {
 	return n
 }
 
-// pump lets those publishers go on of which one of the messages n to due-1 is.
+// pump lets the publishers of messages n to due-1 send.
 func (pc *pacer) pump(n, due uint64) {
 	if due-min(due, n) >= pc.pacing.publishers {
 		for _, p := range pc.publishers {
@@ -178,7 +179,7 @@ func (pc *pacer) pump(n, due uint64) {
 	}
 }
 
-// startPacers starts the schedule; stop ends it and waits for them.
+// startPacers starts the schedule. stop ends it and waits for the pacers.
 func (o *pacing) startPacers() (stop func()) {
 	var wg sync.WaitGroup
 	for _, pc := range o.pacers {
@@ -196,15 +197,16 @@ func (o *pacing) stopWaiters() {
 	}
 }
 
-// held is what has kept a publisher from sending what was due.
+// held is how long, and by what, a publisher was kept from sending due
+// messages.
 type held struct {
-	since    int64 // 0: nothing does
+	since    int64 // 0: it is not kept
 	byWindow bool  // the in-flight window is full, rather than the out buffer
 	window   int64 // ns, in all
 	buffer   int64
 }
 
-// noteHeld notes at now whether something is due that could not go.
+// noteHeld notes at now whether a due message could not be sent.
 func (p *publisher) noteHeld(now int64, is bool) {
 	h := &p.held
 	if h.since != 0 && h.byWindow {

@@ -6,9 +6,9 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// payloadBytes is the payload that every message of a case carries or, where
-// messages differ, what the largest holds before it is filled in. The first
-// bytes are the stamp's where there is one.
+// payloadBytes is the payload of every message of a case or, where messages
+// differ, that of the largest before it is filled in. The first bytes belong to
+// the stamp, where there is one.
 func payloadBytes(p scenarios.Payload) []byte {
 	if b, ok := p.Fixed(); ok {
 		return b
@@ -23,8 +23,8 @@ func payloadBytes(p scenarios.Payload) []byte {
 // varied is how the messages of a flow differ; nil where they do not.
 type varied struct {
 	filler *scenarios.Filler
-	sized  bool // in size, and otherwise are the beginning of one content
-	opaque bool // by something that only the sender knows
+	sized  bool // in size: each is the beginning of one content
+	opaque bool // in a way that only the sender knows
 }
 
 func newVaried(c *scenarios.Case, stream uint32) *varied {

@@ -92,7 +92,7 @@ func (l *launch) addMember(pub *publisher, sub *inbox) {
 	n := len(l.members)
 	m := &member{links: l.links, errs: &l.rec.errs, clock: l.clock, pub: pub, sub: sub, shard: l.shards[n%len(l.shards)]}
 	if sub != nil {
-		// The lock of its shard guards an inbox, whichever member is at it.
+		// The lock of its shard guards an inbox, whichever member it is called by.
 		m.shard = sub.shard
 		sub.members.Add(1)
 	}
@@ -113,13 +113,13 @@ func (l *launch) topics() []string {
 	return names
 }
 
-// planFlows makes a flow of every publisher and topic, and the receipts of
-// those who get them. Flows are numbered topic by topic, so that those of a
-// subscriber to whole topics lie side by side.
+// planFlows makes a flow for every publisher and topic, and the receipts of its
+// receivers. Flows are numbered topic by topic, so that those of a subscriber
+// to whole topics lie side by side.
 func (l *launch) planFlows(topics []string) error {
 	load := &l.spec.Load
 	if n := len(topics) * load.Publishers; n > maxStreams {
-		return fmt.Errorf("%d publishers to %d topics are %d streams, and messages can tell %d apart: ask for fewer",
+		return fmt.Errorf("%d publishers to %d topics are %d streams, and the stamp has room for %d: ask for fewer",
 			load.Publishers, len(topics), n, maxStreams)
 	}
 	tag := newTag(l.connector.runID, l.serial)
@@ -172,8 +172,9 @@ func (l *launch) wills() map[string]bool {
 	return keys
 }
 
-// subscribeInbox gives the i-th inbox its filters and the receipts of what they
-// match. Inboxes with one wildcard filter share the search in matches.
+// subscribeInbox gives the i-th inbox its filters and the receipts of the flows
+// that match. Inboxes with the same wildcard filter share the search in
+// matches.
 func (l *launch) subscribeInbox(in *inbox, i int, topics []string, matches map[string][]*flow) {
 	load := &l.spec.Load
 	perGroup := load.Subscribers
@@ -208,7 +209,8 @@ func (l *launch) matching(filter string) (flows []*flow) {
 	return flows
 }
 
-// receive makes in a receiver of flows, which are in the order of their numbers.
+// receive makes in a receiver of flows, which are in the order of their
+// numbers.
 func (l *launch) receive(in *inbox, flows []*flow) {
 	if len(flows) == 0 {
 		return
@@ -219,7 +221,7 @@ func (l *launch) receive(in *inbox, flows []*flow) {
 		in.topics = make(map[string][]*receipt)
 	}
 	for _, f := range flows {
-		// As many numbers are remembered as send times.
+		// The ledger remembers as many numbers as there are send times.
 		r := &receipt{flow: f, in: in, index: int32(len(f.receipts)), ledger: newLedger(max(l.spec.Load.Inflight, l.sendTimes()/4/int(f.stride)))}
 		r.ledger.unordered = in.members.Load() > 1
 		r.content = l.connector.payload
@@ -234,7 +236,7 @@ func (l *launch) receive(in *inbox, flows []*flow) {
 	}
 }
 
-// planPromises makes the promises of everybody's messages.
+// planExpectations makes the expectations of all receivers.
 func (l *launch) planExpectations() (err error) {
 	for _, p := range l.publishers {
 		if p.expected, err = newExpectation(l.spec, p.properties, true); err != nil {

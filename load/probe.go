@@ -10,17 +10,17 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// A Probe is the first client of a case towards one of its targets, for a check
+// Probe is the first client of a case for one of its targets, for a check
 // before the run: it connects as that client would, with a session that ends
 // with the connection.
 type Probe struct {
 	*dial.Dialer
-	Config    mqtt.Config // but for Handler
+	Config    mqtt.Config // without Handler
 	connector *connector
 }
 
-// NewProbe returns a probe of target i of case c. open replaces the network; nil
-// is that of this process.
+// NewProbe returns a probe of target i of case c. open replaces the network;
+// nil is that of this process.
 func NewProbe(c *scenarios.Case, open dial.Func, i int, runID string) *Probe {
 	r := dial.NewRoutes(c, open)
 	p := &Probe{Dialer: r.Dialer(i), connector: &connector{spec: c, runID: runID, keys: new(mqtt.SCRAMKeys)}}
@@ -46,7 +46,7 @@ func (p *Probe) Bound(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // Connect sends CONNECT on nc, which Dial has opened, and waits for CONNACK. As
-// in a run, a broker that is busy is asked again.
+// in a run, it asks a busy broker again.
 func (p *Probe) Connect(ctx context.Context, nc net.Conn, h mqtt.Handler) (client *mqtt.Client, err error) {
 	cfg := p.Config
 	cfg.Handler = h

@@ -9,18 +9,19 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// promise is what a receiver must find in the messages of one publisher, or of
-// anybody: what subscribers and publisher have asked for, and a broker owes
-// them. It is read-only.
+// expectation is what a receiver must find in the messages of one publisher, or
+// of any: what the subscriptions and the publisher asked for, and the broker
+// must forward. It is read-only.
 type expectation struct {
 	owed *packet.Forwarded
 	// retain is what the RETAIN flag must be, where checkRetain is set.
 	checkRetain, retain bool
 }
 
-// newPromise is for a publisher whose messages have the properties p, with
-// the subscriptions' own; nil where there is nothing to check. Of who publishes
-// elsewhere, known is false, only those are known.
+// newExpectation is for a publisher whose messages have the properties p, and
+// for the case's subscriptions; nil where there is nothing to check. Of
+// publishers elsewhere, where known is false, only the subscriptions' share is
+// expected.
 func newExpectation(spec *scenarios.Case, p packet.Properties, known bool) (*expectation, error) {
 	if spec.Protocol != packet.V5 {
 		return nil, nil
@@ -40,19 +41,19 @@ func newExpectation(spec *scenarios.Case, p packet.Properties, known bool) (*exp
 	return &expectation{owed: owed, checkRetain: checkRetain, retain: spec.Clients.Retain}, nil
 }
 
-// mayRetain reports whether messages keep their RETAIN flag, so that it does not
-// tell those that the broker has kept from earlier.
+// mayRetain reports whether messages keep their RETAIN flag, so that the flag
+// does not identify those that the broker retained before.
 func (p *expectation) mayRetain() bool { return p != nil && p.checkRetain && p.retain }
 
-// breach is one way in which messages come otherwise than they must: the
-// property with this identifier, 0 being the RETAIN flag, is not there or has
-// changed.
+// violation is one way in which a message differs from its expectation: the
+// property with this identifier is missing or has changed. 0 is the RETAIN
+// flag.
 type violation struct {
 	property int
 	changed  bool
 }
 
-// breaches counts those of one receiver.
+// violations counts those of one receiver.
 type violations map[violation]*violationCount
 
 type violationCount struct {
@@ -71,8 +72,8 @@ func (b violation) String() string {
 	return fmt.Sprintf("%s %s [%s]", packet.PropertyName(b.property), what, packet.ForwardStatement(b.property))
 }
 
-// keep notes what of the promise to the receiver m does not keep. A nil promise
-// has nothing in it. The lock of the shard is held.
+// checkProperties notes where m differs from the expectation p, which is nil
+// where there is none. The lock of the shard is held.
 func (in *inbox) checkProperties(p *expectation, m *packet.Publish) {
 	if p == nil {
 		return
@@ -106,7 +107,7 @@ func (in *inbox) violated(which packet.PropertySet, changed bool, p *expectation
 	}
 }
 
-// example says how a message came and what it should have had.
+// example says how a message came and how it should have come.
 func example(m *packet.Publish, id int, p *expectation) string {
 	if id == 0 {
 		return fmt.Sprintf("a message to %.80q was published with RETAIN %t and came with %t", m.Topic, p.retain, m.Retain)
@@ -125,7 +126,7 @@ func (in *inbox) report(errs *errorSet) {
 	in.violations = nil
 }
 
-// propertyWarning tells of a broker that does not pass on what it must.
+// propertyWarning warns of a broker that does not forward what it must.
 func propertyWarning(errs []result.Error) (w result.Warning) {
 	var what []string
 	for _, e := range errs {
@@ -137,7 +138,7 @@ func propertyWarning(errs []result.Error) (w result.Warning) {
 		return w
 	}
 	return result.Warning{
-		Code: result.CodeProperties, Message: "the broker does not pass on what it must: " + strings.Join(what, "; "),
+		Code: result.CodeProperties, Message: "the broker does not forward what it must: " + strings.Join(what, "; "),
 		Hint: "the errors have an example of each; the messages count as delivered",
 	}
 }

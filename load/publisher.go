@@ -13,29 +13,29 @@ import (
 )
 
 // publisher is a connection that publishes, to one topic or to several in turn.
-// It is driven from four sides: acknowledgements (its own reader), deliveries
-// (the subscribers' readers), room in the out buffer, and the pacer. Each calls
-// pump; whoever is first works, the others leave it a note, nobody waits.
+// Four sides drive it: acknowledgements (its own reader), deliveries (the
+// subscribers' readers), room in the out buffer, and the pacer. Each calls
+// pump. The first one works, the others leave it a note, and none waits.
 type publisher struct {
-	number        int // among the session's publishers
+	number        int // among the launch's publishers
 	flows         []*flow
 	payload       []byte
 	stamped       bool
 	clock         func() int64
-	asked         uint64 // window that was asked for, which the one in force does not exceed
+	asked         uint64 // window that was asked for; the one in force does not exceed it
 	window        uint64
 	qos           byte
 	shard         *shard
 	client        *mqtt.Client
 	fillFn        func(p []byte)
-	hasReceivers  bool    // somebody must get its messages
-	receiversAway bool    // its receivers are away while it publishes: acknowledgements are its window
+	hasReceivers  bool    // its messages have receivers
+	receiversAway bool    // its receivers are away while it publishes: its window counts acknowledgements
 	returns       bool    // its connection is made again when it is lost
-	chunk         uint64  // messages per look at the clock
+	chunk         uint64  // messages per reading of the clock
 	pacing        *pacing // nil in a closed loop
 	pacer         *pacer  // of an open loop
 	measured      uint64  // first message that counts in an open loop, 0 in a closed one
-	// properties are those of its messages, promise what their receivers must find.
+	// properties are those of its messages, expected what their receivers must find.
 	properties packet.Properties
 	expected   *expectation
 
@@ -53,21 +53,21 @@ type publisher struct {
 
 	// sentAt is a ring of send times by number. The subscriber reads what the
 	// publisher wrote before the message went out; in a closed loop a slot is
-	// written again only when no delivery that looks at it is in the window any
-	// more, and in an open one what may have been written again is not read.
+	// written again only when no delivery that reads it is left in the window, and
+	// in an open one a slot that may have been written again is not read.
 	sentAt []int64
 
-	// Told by the readers, of this iteration.
-	began         atomic.Int64 // when it began; acknowledgements of what is older are ignored
+	// Set by the readers, for this iteration.
+	began         atomic.Int64 // when it began; acknowledgements of older messages are ignored
 	acked, nacked atomic.Int64
-	warmAcked     atomic.Int64  // of what an open loop sent to warm up, refused or not
-	dropped       atomic.Int64  // what a broker that has lost the session will not acknowledge
+	warmAcked     atomic.Int64  // of the warm-up of an open loop, refused or not
+	dropped       atomic.Int64  // messages that a broker without the session will not acknowledge
 	lastAt        atomic.Int64  // time of the last delivery or acknowledgement, or, where there are none, write
 	sent          atomic.Uint64 // seq, for others to read
 	ending        atomic.Bool   // all is sent: every receiver has to pump
 	halt          atomic.Bool   // send no more
 	away          atomic.Bool   // its connection was lost, and is being made again
-	dead          atomic.Bool   // its connection has ended, or those of all who must get its messages
+	dead          atomic.Bool   // its connection has ended, or those of all its receivers
 }
 
 const (
@@ -76,7 +76,7 @@ const (
 	pumpAgain
 )
 
-// newPublisher makes the publisher of a case with that number. It remembers so
+// newPublisher returns a case's publisher with that number. It remembers so
 // many send times.
 func newPublisher(spec *scenarios.Case, number int, payload []byte, sendTimes int, clock func() int64) *publisher {
 	window := uint64(spec.Load.Inflight)
@@ -122,8 +122,8 @@ func (p *publisher) fill(b []byte) {
 	}
 	f.seq++
 	p.seq++
-	// A message without a stamp is known only by its turn: it must be counted
-	// as sent before it can come back.
+	// A message without a stamp is known only by its order: it must count as sent
+	// before it can be delivered.
 	p.sent.Store(p.seq)
 }
 
@@ -143,7 +143,7 @@ func (p *publisher) pump() {
 	}
 }
 
-// hold keeps everybody from pumping until release.
+// hold keeps all others from pumping until release.
 func (p *publisher) hold() {
 	for !p.state.CompareAndSwap(pumpIdle, pumpBusy) {
 		runtime.Gosched()
@@ -158,26 +158,26 @@ func (p *publisher) step() {
 	}
 	for n := p.allowed(); n > 0 && p.send(n); n = p.allowed() {
 		if p.hasReceivers && p.pacing == nil && !p.receiversAway {
-			break // what sets the window free pumps again
+			break // the delivery that moves the window pumps again
 		}
 	}
 	p.checkEnd()
 }
 
 // allowed is how many messages the window and the iteration, or the schedule,
-// leave to send.
+// allow now.
 func (p *publisher) allowed() int {
 	if p.seq < p.limit && (p.halt.Load() || p.dead.Load()) {
 		p.limit = p.seq
 	}
 	if p.away.Load() {
-		return 0 // what is due stays due
+		return 0 // due messages stay due
 	}
 	limit := p.limit
 	if p.pacing != nil {
 		limit = min(limit, p.pacer.dueOf(p))
 		if p.seq < p.measured {
-			limit = min(limit, p.measured) // what warms up goes apart from what counts
+			limit = min(limit, p.measured) // the warm-up is sent apart from what counts
 		}
 	}
 	if p.seq >= limit {
@@ -185,7 +185,7 @@ func (p *publisher) allowed() int {
 	}
 	n := min(limit-p.seq, p.chunk)
 	if p.pacing != nil {
-		// The client itself holds QoS 1 and 2 to the window.
+		// The client itself keeps QoS 1 and 2 within the window.
 		return int(n)
 	}
 	out := p.outstanding()
@@ -195,15 +195,15 @@ func (p *publisher) allowed() int {
 	return int(min(n, p.window-out))
 }
 
-// maxChunk is how many messages go at most with one look at the clock.
+// maxChunk is the most messages that are sent with one reading of the clock.
 const maxChunk = 4096
 
-// warmStamp stamps what an open loop sends to warm up: its acknowledgements are
-// older than any that count.
+// warmStamp stamps the warm-up messages of an open loop: their acknowledgements
+// are older than any that count.
 const warmStamp = -1
 
-// outstanding is how many messages of a closed loop the slowest receiver has
-// not got, or, without receivers, how many are not acknowledged.
+// outstanding is how many messages of a closed loop the slowest receiver lacks
+// or, without receivers, how many are not acknowledged.
 func (p *publisher) outstanding() (n uint64) {
 	if !p.hasReceivers || p.receiversAway {
 		if p.qos == 0 {
@@ -215,15 +215,15 @@ func (p *publisher) outstanding() (n uint64) {
 		if len(f.receipts) == 0 {
 			continue
 		}
-		// What was skipped by a later delivery does not hold the window: on an
+		// A message that a later one has overtaken does not fill the window: on an
 		// ordered flow it will not come, and if it does it is counted.
 		n += f.seq - min(f.seq, f.reached())
 	}
 	return n
 }
 
-// send appends up to n messages and writes them. It reports whether all of
-// them went.
+// send appends up to n messages and writes them. It reports whether all of them
+// were sent.
 func (p *publisher) send(n int) bool {
 	now := p.clock()
 	if p.until != 0 && now >= p.until && p.seq > p.first {
@@ -234,7 +234,7 @@ func (p *publisher) send(n int) bool {
 	sent, err := p.publish(n, now)
 	p.sent.Store(p.seq)
 	if sent > 0 && !p.hasReceivers && p.qos == 0 {
-		p.lastAt.Store(now) // nothing else will come of it
+		p.lastAt.Store(now) // nothing will answer it
 	}
 	if p.pacing != nil {
 		p.pacing.recordLag(p, from, now)
@@ -284,7 +284,7 @@ func (p *publisher) publish(n int, now int64) (sent int, err error) {
 }
 
 // checkEnd ends the iteration for this publisher once everything sent has been
-// delivered and acknowledged, or cannot be any more.
+// delivered and acknowledged, or no longer can be.
 func (p *publisher) checkEnd() {
 	if p.seq < p.limit {
 		return
@@ -300,7 +300,7 @@ func (p *publisher) checkEnd() {
 }
 
 // answered is how many messages of the iteration the broker has acknowledged or
-// refused, or will not answer any more.
+// refused, or will never answer.
 func (p *publisher) answered() int64 {
 	return p.acked.Load() + p.nacked.Load() + p.warmAcked.Load() + p.dropped.Load()
 }
@@ -314,7 +314,7 @@ func (p *publisher) allReceived() bool {
 	return true
 }
 
-// begin readies the publisher for an iteration of so many messages, or until a
+// begin prepares the publisher for an iteration of so many messages, or until a
 // time. The first pump starts it.
 func (p *publisher) begin(running *countdown, start, messages, until int64) {
 	p.hold()
@@ -332,8 +332,8 @@ func (p *publisher) begin(running *countdown, start, messages, until int64) {
 	p.release()
 }
 
-// giveUp ends the iteration whatever is still outstanding. It reports whether
-// there was something left that could not be sent.
+// giveUp ends the iteration with messages outstanding. It reports whether there
+// were messages left that could not be sent.
 func (p *publisher) giveUp() (stalled bool) {
 	p.hold()
 	stalled = p.running != nil && p.seq < p.limit
@@ -357,7 +357,7 @@ func (p *publisher) account(d *result.Delivery, it *result.Iteration, measured b
 	return untimed
 }
 
-// ahead is how many messages may be on their way that sent does not count yet.
+// ahead is how many messages may be on their way before sent counts them.
 func (p *publisher) ahead() uint64 {
 	if p.pacing != nil {
 		return p.chunk
@@ -365,8 +365,8 @@ func (p *publisher) ahead() uint64 {
 	return p.asked
 }
 
-// completed is how many requests of the iteration are: messages that every
-// receiver has got, or, without receivers, that were acknowledged or written.
+// completed is how many requests of the iteration have ended: messages that
+// every receiver has or, without receivers, that were acknowledged or written.
 func (p *publisher) completed() (n int64) {
 	switch {
 	case p.hasReceivers:
@@ -380,17 +380,17 @@ func (p *publisher) completed() (n int64) {
 	return int64(p.sent.Load() - p.first)
 }
 
-// Between the members of a shared group one message may be long overtaken: a
-// publisher to it remembers so many windows, up to so many send times.
+// Between the members of a shared group a message may be overtaken by many: its
+// publisher remembers so many windows, up to so many send times.
 const (
 	sharedWindows = 64
 	sharedRing    = 1 << 16
 )
 
-// SendTimes is how many send times each publisher of a case remembers in a
-// closed loop, of 8 bytes each: of twice the window, so that a delivery within
-// it finds its own. All of the window may be of one topic, and as many messages
-// to each of the others have gone since.
+// SendTimes is how many send times, of 8 bytes each, every publisher of a case
+// remembers in a closed loop: those of two windows, so that a delivery within
+// the window finds its own. The whole window may be of one topic, and as many
+// messages to each of the other topics may have been sent since.
 func SendTimes(c *scenarios.Case) int {
 	least, ring := 2*c.Load.Inflight*max(c.Load.TopicsPerPublisher, 1), 1
 	if c.Target.Reconnect {
@@ -405,7 +405,8 @@ func SendTimes(c *scenarios.Case) int {
 	return ring
 }
 
-// unheard reports whether all who must get the publisher's messages are gone.
+// lostReceivers reports whether all receivers of the publisher's messages are
+// gone.
 func (p *publisher) lostReceivers() bool {
 	for _, f := range p.flows {
 		if slices.ContainsFunc(f.receipts, func(r *receipt) bool { return !r.dead() }) {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// ramp calls do for 0 to n-1, each once, from goroutines that take one after
-// the other: what a handshake has made their stacks grow to serves the next,
-// and is dropped at the end. With a rate, in calls per second, call i starts
-// i/rate after the first, however long the others take; without one, at most
-// parallel run at a time. It returns when all have.
+// ramp calls do for 0 to n-1, each once, from goroutines that are reused: a
+// stack that grew in one handshake serves the next. With a rate, in calls per
+// second, call i starts i/rate after the first, however long the others take;
+// without one, at most parallel calls run at a time. It returns when all have
+// returned.
 func ramp(ctx context.Context, n, parallel int, rate float64, do func(i int)) {
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -26,7 +26,7 @@ func ramp(ctx context.Context, n, parallel int, rate float64, do func(i int)) {
 		}
 		if parallel > 0 {
 			select {
-			case work <- i: // somebody is free
+			case work <- i: // a goroutine is free
 				continue
 			default:
 			}

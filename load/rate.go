@@ -6,17 +6,17 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// rate is what the schedules of a case asked for over the measured time, and how
-// they were kept. It is zero in a closed loop.
+// rate is what the schedules of a case asked for in the measured time, and how
+// well they were kept. It is zero in a closed loop.
 type rate struct {
 	offered float64 // messages per second that the schedule asks for
-	inTime  int64   // messages that were due in the measured time and were sent before it was over
+	inTime  int64   // messages due in the measured time that were sent before its end
 	lasted  int64   // the measured time of the schedules, ns
 	held    heldTotal
 }
 
-// offer notes a schedule of which the first warm messages, in the time given,
-// do not count.
+// offer notes a schedule whose first warm messages, those of the warm-up, do
+// not count.
 func (r *rate) offer(s *schedule, warm uint64, warmTime time.Duration) {
 	r.offered = float64(s.total-warm) / (time.Duration(s.duration) - warmTime).Seconds()
 }
@@ -34,8 +34,8 @@ func (r *rate) result() *result.Offered {
 	return o
 }
 
-// heldTotal is how long publishers could not send what was due, of all the time
-// they were to send in.
+// heldTotal is how long publishers could not send due messages, out of all the
+// time that they had.
 type heldTotal struct{ window, buffer, time int64 }
 
 func (t *heldTotal) add(h held, time int64) {

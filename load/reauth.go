@@ -10,8 +10,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// reauth has every client authenticate again once in an interval, spread evenly
-// over it: one goroutine for all of them, and no timer for each.
+// reauth makes every client authenticate again once in an interval, spread
+// evenly over it. One goroutine serves all clients, without a timer for each.
 type reauth struct {
 	members    []*member
 	connector  *connector
@@ -20,7 +20,7 @@ type reauth struct {
 	stop, done chan struct{}
 }
 
-// newReauth begins with it, if that is asked for.
+// newReauth starts the authentications, nil where none are asked for.
 func newReauth(members []*member, cn *connector, links *links) *reauth {
 	if cn.spec.Clients.ReauthInterval == 0 || len(members) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func newReauth(members []*member, cn *connector, links *links) *reauth {
 	return r
 }
 
-// end begins no more of it.
+// end starts no more of them.
 func (r *reauth) end() {
 	if r == nil {
 		return
@@ -54,15 +54,15 @@ func (r *reauth) run() {
 	}
 }
 
-// due is when the k-th authentication is: a function of k, whatever the ones
-// before it have taken.
+// due is when the k-th authentication is due: a function of k, however long the
+// others take.
 func (r *reauth) due(k int) time.Time {
 	n, every := len(r.members), r.connector.spec.Clients.ReauthInterval
 	part := time.Duration(float64(every) * float64(k%n+1) / float64(n))
 	return r.start.Add(time.Duration(k/n)*every + part)
 }
 
-// again has a member authenticate, if it is connected.
+// again makes a member authenticate, if it is connected.
 func (r *reauth) again(m *member) {
 	c := m.client.Load()
 	if c == nil || c.Err() != nil || m.leaving.Load() {
@@ -77,15 +77,15 @@ func (r *reauth) again(m *member) {
 	})
 }
 
-// authenticated counts one that is over. What this side has ended for another
-// reason has not failed.
+// authenticated counts an authentication that has ended. One that this side
+// interrupted has not failed.
 func (r *reauth) authenticated(took time.Duration, err error) {
 	switch {
 	case err == nil:
 		r.connector.connections.authenticated(took)
 	case r.links.closing.Load(), errors.Is(err, mqtt.ErrClosed):
 	case errors.Is(err, mqtt.ErrAuthenticating):
-		r.connector.errs.add(result.Error{Kind: result.ErrorReauth, Reason: "left out: the one before was under way when it was due", Count: 1})
+		r.connector.errs.add(result.Error{Kind: result.ErrorReauth, Reason: "skipped: the previous one was still in progress", Count: 1})
 	default:
 		r.connector.errs.add(result.Error{Kind: result.ErrorReauth, Reason: mqtt.EndOf(err), Count: 1, Example: err.Error()})
 	}

@@ -13,35 +13,36 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// outageLimit is how long it is tried to make a lost connection again.
+// outageLimit is how long to keep trying to reconnect.
 const outageLimit = time.Minute
 
-// outages is what has become of lost connections that were to be made again.
+// outages sums up lost connections, and those that were made again.
 type outages struct {
 	mu          sync.Mutex
 	lost        int64 // connections
-	reconnects  int64 // those that came back
-	first, last int64 // when one was lost first, and when one came back last, on the clock
+	reconnects  int64 // lost connections that were made again
+	first, last int64 // the first loss and the last reconnect, on the clock
 	resent      int64
-	unkept      int64   // subscribers that came back to a broker without their session
+	unkept      int64   // subscribers that reconnected and found no session
 	took        latency // from the loss to the CONNACK
 }
 
-// warning tells of the connections that came back; its code is "" where none did.
+// warning tells of the connections that were made again; its code is "" where
+// none were.
 func (o *outages) warning(start int64) (w result.Warning) {
 	if o.reconnects == 0 {
 		return w
 	}
 	w.Code = result.CodeReconnected
-	w.Message = fmt.Sprintf("connections were lost %s times, first at %.1f s; %s came back, the last at %.1f s, after at most %s; %s messages went again",
+	w.Message = fmt.Sprintf("connections were lost %s times, first at %.1f s; %s came back, the last at %.1f s, after at most %s; %s messages were resent",
 		result.FormatInt(o.lost), time.Duration(o.first-start).Seconds(), result.FormatInt(o.reconnects),
 		time.Duration(o.last-start).Seconds(), result.FormatNS(float64(o.took.hist.Max())), result.FormatInt(o.resent))
-	w.Hint = "the errors say what they were lost by; the outages are in the latencies and on the timeline"
+	w.Hint = "the errors say why they were lost; the latencies and the timeline include the outages"
 	return w
 }
 
-// forgotten tells of a broker that has lost the sessions it was asked to keep;
-// the code is "" where it has not.
+// forgotten warns of a broker that lost sessions which it was asked to keep;
+// its code is "" where it lost none.
 func (o *outages) forgotten() (w result.Warning) {
 	if o.unkept == 0 {
 		return w
@@ -52,8 +53,8 @@ func (o *outages) forgotten() (w result.Warning) {
 	}
 	return result.Warning{
 		Code:    result.CodeSessionNotKept,
-		Message: fmt.Sprintf("%s a subscriber came back and the broker had not kept its session: nobody was subscribed meanwhile, and what came then was acknowledged and went nowhere", times),
-		Hint:    "a broker keeps sessions over a restart only where it writes them down (Mosquitto: persistence true), and up to its limits on sessions and on --session-expiry",
+		Message: fmt.Sprintf("%s a subscriber reconnected and the broker had not kept its session: until it had subscribed again, the broker acknowledged its messages and dropped them", times),
+		Hint:    "a broker keeps sessions over a restart only if it stores them on disk (Mosquitto: persistence true), and within its limits on sessions and on --session-expiry",
 	}
 }
 
@@ -67,8 +68,8 @@ func (o *outages) lose(now int64) {
 	}
 }
 
-// restore counts a connection that came back at now; unkept is one whose session
-// the broker was asked to keep, and has not.
+// restore counts a connection that was made again at now. unkept says that the
+// broker did not keep its session although it was asked to.
 func (o *outages) restore(now int64, down time.Duration, unkept bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,7 +81,7 @@ func (o *outages) restore(now int64, down time.Duration, unkept bool) {
 	}
 }
 
-// resend counts messages that were sent again.
+// resend counts messages that were resent.
 func (o *outages) resend(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,13 +93,13 @@ func (o *outages) resend(n int) {
 type links struct {
 	connector  *connector
 	outages    *outages
-	closedLoop bool           // what is outstanding holds windows
-	closing    atomic.Bool    // connections end because this side wants them to
+	closedLoop bool           // outstanding messages fill windows
+	closing    atomic.Bool    // this side ends the connections
 	away       atomic.Int64   // members whose connection is being made again
 	again      sync.WaitGroup // members that subscribe or authenticate again
 }
 
-// Up takes a new connection into use.
+// Up makes the member use a new connection.
 func (m *member) Up(c *mqtt.Client) {
 	first := m.replace(c)
 	m.links.outages.resend(c.Resumed().Resent)
@@ -114,15 +115,15 @@ func (m *member) Up(c *mqtt.Client) {
 	case err != nil && first:
 		m.unprepared = err
 	case err != nil:
-		// The broker allows less than it did before.
+		// The broker allows less than before.
 		m.errs.add(ErrorOf(err))
 		p.dead.Store(true)
 		p.pump()
 	}
 }
 
-// drop counts messages that have ended without an acknowledgement, by when they
-// were sent.
+// drop counts messages that ended without an acknowledgement, given the times
+// at which they were sent.
 func (p *publisher) drop(stamps []int64) {
 	began := p.began.Load()
 	for _, at := range stamps {
@@ -132,8 +133,8 @@ func (p *publisher) drop(stamps []int64) {
 	}
 }
 
-// Down notes that the connection was lost and will be made again. What is due
-// stays due.
+// Down notes that the connection was lost and will be made again. Due messages
+// stay due.
 func (m *member) Down(err error) {
 	if m.links.closing.Load() {
 		return
@@ -148,7 +149,7 @@ func (m *member) Down(err error) {
 	}
 }
 
-// Closed ends the work of a connection that was lost for good.
+// Closed ends the member's work when its connection was lost for good.
 func (m *member) Closed(err error) {
 	if m.links.closing.Load() || m.leaving.Load() {
 		return
@@ -164,8 +165,8 @@ func (m *member) Closed(err error) {
 	}
 }
 
-// lost counts a connection that ended by itself. One that is not made again any
-// more counts as lost already.
+// lost counts a connection that ended by itself. A connection that is given up
+// after an outage counts as lost already.
 func (m *member) lost(err error) {
 	m.errs.add(lossOf(err, m.links.connector.spec.Protocol))
 	if !m.down {
@@ -173,7 +174,7 @@ func (m *member) lost(err error) {
 	}
 }
 
-// Reconnected lets the member go on where it was.
+// Reconnected makes the member continue where it was.
 func (m *member) Reconnected(r mqtt.Reconnect) {
 	cn := m.links.connector
 	cn.record(r.Client, m.dialer)
@@ -189,9 +190,9 @@ func (m *member) Reconnected(r mqtt.Reconnect) {
 	m.resumeSending(r)
 }
 
-// subscribeAgain is for a broker that has not kept the session. Who is refused
-// gets nothing any more; whatever else goes wrong ends the connection, and the
-// next one is for another attempt.
+// subscribeAgain is for a broker that has not kept the session. A member whose
+// subscription is refused receives nothing more; any other failure ends the
+// connection, and the next one is another attempt.
 func (m *member) subscribeAgain(r mqtt.Reconnect) {
 	cn := m.links.connector
 	ctx, cancel := dial.Bound(context.Background(), cn.spec)
@@ -211,8 +212,8 @@ func (m *member) subscribeAgain(r mqtt.Reconnect) {
 	}
 }
 
-// goOn sends what has become due. What the broker does not promise to deliver
-// after an outage must not hold a window: it may be lost.
+// resumeSending sends what has become due. Messages that the broker need not
+// deliver after an outage may be lost, and must not fill a window.
 func (m *member) resumeSending(r mqtt.Reconnect) {
 	if m.links.closedLoop && (m.links.connector.spec.QoS == 0 || !r.Resumed.Present) {
 		m.releaseWindow()
@@ -223,7 +224,8 @@ func (m *member) resumeSending(r mqtt.Reconnect) {
 	}
 }
 
-// releaseWindow takes what is outstanding to and from the member out of the windows.
+// releaseWindow takes the outstanding messages to and from the member out of
+// the windows.
 func (m *member) releaseWindow() {
 	if m.pub != nil {
 		for _, f := range m.pub.flows {
@@ -256,7 +258,8 @@ func (r *receipt) releaseWindow() {
 	r.high.Store(max(r.high.Load(), sent))
 }
 
-// stands reports whether the member has a connection, or may yet get one again.
+// alive reports whether the member has a connection, or may still get one
+// again.
 func (m *member) alive() bool {
 	if m.link != nil {
 		return m.link.Err() == nil

@@ -7,7 +7,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// record is what has come of a case so far, over all its launches.
+// record holds the results of a case so far, over all its launches.
 type record struct {
 	spec  *scenarios.Case
 	cfg   *Config
@@ -22,7 +22,7 @@ type record struct {
 	timeline    timeline
 	slow        slowClients
 	missed      span
-	untimed     int64         // deliveries that are in no latency
+	untimed     int64         // deliveries without a latency
 	busy        time.Duration // elapsed time of the measured iterations
 	errs        errorSet
 	warnings    warnings

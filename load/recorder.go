@@ -8,9 +8,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// shard holds the histograms of some connections. It is locked once per read
-// batch by the connection whose batch it is; the lock also guards the ledgers
-// of its connections.
+// shard holds the histograms of some connections. A connection locks it once
+// per read batch; the lock also guards the ledgers of its connections.
 type shard struct {
 	mu     sync.Mutex
 	e2e    runLength
@@ -21,15 +20,15 @@ type shard struct {
 	lag     runLength
 }
 
-// leg is one kind of latency: a histogram, and how many of its values were
-// outside of its range and stand at the edge.
+// latency is one kind of latency: a histogram, and how many values were out of
+// its range and count at its edge.
 type latency struct {
 	hist    *hdrhistogram.Histogram
 	clamped int64
 }
 
-// record counts v, in nanoseconds, n times. What takes less than the clock can
-// tell counts as 1 ns.
+// record counts v, in nanoseconds, n times. A time too short for the clock
+// counts as 1 ns.
 func (l *latency) record(v, n int64) {
 	if l.hist == nil {
 		l.hist = result.NewHDR()
@@ -39,8 +38,8 @@ func (l *latency) record(v, n int64) {
 	}
 }
 
-// take moves what src holds into l. The geometry is one everywhere, so nothing
-// can be dropped.
+// moveFrom moves the values of src into l. All histograms have one geometry, so
+// none is dropped.
 func (l *latency) moveFrom(src *latency) {
 	if src.hist == nil || src.hist.TotalCount() == 0 {
 		return
@@ -62,21 +61,21 @@ func (l *latency) result() *result.Histogram {
 	return h
 }
 
-// runLength records latencies into a leg. Messages that were sent in one batch
-// and came in one read have the same latency, so that runs of equal values are
-// recorded as one.
+// runLength records into a latency. Messages that were sent in one batch and
+// came in one read have the same latency, so it records a run of equal values
+// at once.
 type runLength struct {
 	latency
 	value int64
 	n     int64
-	sum   latencySum // of the runs that have ended, less what was taken
+	sum   latencySum // of the runs that have ended, less what drainSum returned
 }
 
-// latencySum is a number of latencies and what they come to, in ns: all that is
-// kept of one connection's.
+// latencySum is a number of latencies and their sum in ns: all that is kept for
+// one connection.
 type latencySum struct{ n, ns int64 }
 
-// takeSum returns what was added since it was last called. It ends no run.
+// drainSum returns what was added since its last call. It does not end a run.
 func (r *runLength) drainSum() latencySum {
 	t := latencySum{r.sum.n + r.n, r.sum.ns + r.n*r.value}
 	r.sum = latencySum{-r.n, -r.n * r.value}
@@ -110,10 +109,10 @@ func (s *shard) flush() {
 	s.lag.flush()
 }
 
-// legs are the latencies of messages.
+// latencies are those of messages.
 type latencies struct{ e2e, service, lag, ack, pubrec latency }
 
-// drain moves what the shards hold into l.
+// drain moves the latencies of the shards into l.
 func (l *latencies) drain(shards []*shard) {
 	for _, s := range shards {
 		s.mu.Lock()
@@ -127,7 +126,7 @@ func (l *latencies) drain(shards []*shard) {
 	}
 }
 
-// take moves what src holds of messages into l.
+// moveFrom moves the latencies of src into l.
 func (l *latencies) moveFrom(src *latencies) {
 	l.e2e.moveFrom(&src.e2e)
 	l.ack.moveFrom(&src.ack)
@@ -136,7 +135,7 @@ func (l *latencies) moveFrom(src *latencies) {
 	l.lag.moveFrom(&src.lag)
 }
 
-// any reports whether any latency of a message is recorded.
+// any reports whether any latency is recorded.
 func (l *latencies) any() bool {
 	for _, one := range []*latency{&l.e2e, &l.service, &l.lag, &l.ack, &l.pubrec} {
 		if one.hist != nil && one.hist.TotalCount() > 0 {

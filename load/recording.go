@@ -24,28 +24,29 @@ type Recording struct {
 }
 
 // RecordingCost is the CPU time that recording adds to a message: the stamp,
-// the time of sending, the lock and the clock of each batch, topic and content
-// checked, ledger and histograms. It drives the engine's own handler over so
-// many encoded PUBLISH packets of QoS 0 in memory, and takes off what the
-// client's decoder takes for the same packets with a handler that does nothing.
-// Both go in turns. On a system that does not tell the CPU time the cost is 0.
+// the time of sending, the lock and the clock of each batch, the check of topic
+// and content, the ledger and the histograms. It drives the engine's own
+// handler over so many encoded PUBLISH packets of QoS 0 in memory, and
+// subtracts what the client's decoder takes for the same packets with a handler
+// that does nothing. Both are measured alternately. On a system that does not
+// report CPU time the cost is 0.
 func RecordingCost(o Recording, messages int) (ns float64, err error) {
 	d, err := newDriver(o)
 	if err != nil {
 		return 0, err
 	}
 	defer d.stop()
-	const turns = 10
-	batches := max(messages/turns/o.Batch, 1)
-	d.run(batches, true) // what is made on first use is no message's
+	const rounds = 10
+	batches := max(messages/rounds/o.Batch, 1)
+	d.run(batches, true) // allocations of the first use count for no message
 	var total time.Duration
-	for range turns {
+	for range rounds {
 		total += d.run(batches, true) - d.run(batches, false)
 	}
 	if err := d.check(); err != nil {
 		return 0, err
 	}
-	return float64(total) / float64(turns*batches*o.Batch), nil
+	return float64(total) / float64(rounds*batches*o.Batch), nil
 }
 
 // driver is one publisher and one subscriber of the engine, and a batch of
@@ -54,7 +55,7 @@ type driver struct {
 	Recording
 	pub      *publisher
 	sub      *member
-	now      int64 // of an open loop, which goes by its own time
+	now      int64 // of an open loop, which has a clock of its own
 	buf      []byte
 	payloads [][]byte // in buf
 	scanner  *packet.Scanner
@@ -76,7 +77,7 @@ func newDriver(o Recording) (*driver, error) {
 	if o.Open {
 		c.Load.Stages = []scenarios.Stage{{Duration: time.Hour, From: 1e9 / recordingInterval, To: 1e9 / recordingInterval}}
 		clock := x.clock
-		x.clock = func() int64 { clock(); return d.now } // a look at the clock is part of the cost
+		x.clock = func() int64 { clock(); return d.now } // reading the clock is part of the cost
 	}
 	l := newCaseRun(x, 0, c).newLaunch()
 	if err := l.plan(); err != nil {
@@ -85,14 +86,14 @@ func newDriver(o Recording) (*driver, error) {
 	d.sub, d.pub = l.members[0], l.publishers[0]
 	start := x.clock()
 	d.pub.begin(newCountdown(1), start, endless, 0)
-	d.pub.running = nil // whoever pumps it finds nothing to send
+	d.pub.running = nil // a pump finds nothing to send
 	if d.pub.pacing != nil {
 		d.pub.pacing.start = start
 	}
 	return d, d.encode()
 }
 
-// encode makes the batch that is stamped again and again.
+// encode makes the batch that is stamped over and over.
 func (d *driver) encode() error {
 	p := packet.Publish{Topic: d.pub.flows[0].topic, Payload: d.pub.payload}
 	one, err := p.Append(nil, packet.V311)
@@ -114,7 +115,7 @@ func (d *driver) stop() {
 }
 
 // run takes so many batches through the decoder, recorded or not, and returns
-// the CPU time that took.
+// the CPU time that this took.
 func (d *driver) run(batches int, recorded bool) time.Duration {
 	user, system := cputime.Now()
 	for range batches {
@@ -130,10 +131,11 @@ func (d *driver) run(batches int, recorded bool) time.Duration {
 	return u + s - user - system
 }
 
-// send does what a publisher does about a batch beside handing it to the client.
+// send does a publisher's work for a batch, except for handing it to the
+// client.
 func (d *driver) send() {
 	p := d.pub
-	d.now += int64(d.Batch) * recordingInterval / 2 // and as much until the batch is there
+	d.now += int64(d.Batch) * recordingInterval / 2 // and as much until the batch arrives
 	now, from, mask := p.clock(), p.seq, uint64(len(p.sentAt)-1)
 	for i, b := range d.payloads {
 		p.sentAt[(from+uint64(i))&mask] = now
@@ -150,7 +152,7 @@ func (d *driver) send() {
 	}
 }
 
-// receive hands the batch to h as the client does what a read has brought.
+// receive hands the batch to h as the client does with the packets of one read.
 func (d *driver) receive(h mqtt.Handler) {
 	d.scanner.Attach(d.buf)
 	d.scanner.Advance(len(d.buf))

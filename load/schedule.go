@@ -9,8 +9,8 @@ import (
 )
 
 // schedule says when each message of an open loop is due. It is a pure function
-// of the message's number: whatever happens to the messages before, and
-// whenever it is asked.
+// of the message's number: it depends neither on earlier messages nor on when
+// it is called.
 type schedule struct {
 	segments []segment
 	duration int64 // ns
@@ -28,8 +28,8 @@ type segment struct {
 	slope         float64 // messages per second, per second
 }
 
-// arrivalBlock is how many Poisson arrivals are found by adding up gaps, from
-// one that is remembered.
+// arrivalBlock is how many Poisson arrivals are found by adding gaps to one
+// remembered arrival.
 const arrivalBlock = 16
 
 // maxScheduled bounds a run: 2^40 messages take 12 days at a million per second.
@@ -67,7 +67,7 @@ func newSchedule(stages []scenarios.Stage, arrival scenarios.Arrival, seed uint6
 			s.period = 1e9 / s.segments[0].rate
 		}
 	}
-	// Rounding may put the last one on the end, which belongs to it no more.
+	// Rounding may put the last one at the end, which is outside of the schedule.
 	for s.total > 0 && s.at(s.total-1) >= s.duration {
 		s.total--
 	}
@@ -78,7 +78,7 @@ func newSchedule(stages []scenarios.Stage, arrival scenarios.Arrival, seed uint6
 }
 
 // arrive draws the arrivals of a Poisson process of rate 1 up to end. Stretched
-// to the rate of the stages they are those of a process of that rate
+// to the rate of the stages they are the arrivals of a process of that rate
 // (the inverse of its expected count, Çinlar 1975).
 func (s *schedule) arrive(end float64) {
 	for sum := 0.0; sum < end; s.total++ {
@@ -108,8 +108,8 @@ func (s *schedule) at(n uint64) int64 {
 			count += s.gap(i)
 		}
 	}
-	// A message on the border of two segments belongs to the later one: between
-	// them may lie one in which nothing is due. The sum of counts is not exact.
+	// A message on the border of two segments belongs to the later one: a segment
+	// in which nothing is due may lie between them. The sum of counts is not exact.
 	g := &s.segments[0]
 	for i := 1; i < len(s.segments) && count+1e-6 >= s.segments[i].count; i++ {
 		g = &s.segments[i]
@@ -139,7 +139,7 @@ func (s *schedule) expected(t int64) float64 {
 }
 
 // due returns how many messages are due at t nanoseconds since the start: those
-// of which at is not above t.
+// whose at is not above t.
 func (s *schedule) due(t int64) uint64 {
 	if t < 0 {
 		return 0
@@ -151,7 +151,7 @@ func (s *schedule) due(t int64) uint64 {
 	return s.exact(uint64(s.expected(t)), t)
 }
 
-// settle moves a guess of due to where it is exact.
+// exact corrects an approximate due.
 func (s *schedule) exact(n uint64, t int64) uint64 {
 	n = min(n, s.total)
 	for n > 0 && s.at(n-1) > t {

@@ -8,8 +8,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// A client is called slow whose mean latency is so many times the median
-// client's and so much more, over so many latencies, among so many clients.
+// A client is slow when its mean latency is so many times that of the median
+// client, and so much longer, over so many latencies, among so many clients.
 const (
 	slowTimes  = 10
 	slowExcess = 5 * time.Millisecond
@@ -18,8 +18,8 @@ const (
 )
 
 // clientMean is the mean latency of the messages of one publisher, or to one
-// receiver. Percentiles over all messages cannot tell one client that is always
-// slow from all that are slow at times.
+// receiver. Percentiles over all messages cannot distinguish one client that is
+// always slow from all clients that are slow at times.
 type clientMean struct {
 	number int // among its kind
 	n      int64
@@ -30,7 +30,7 @@ type clientMean struct {
 
 func (m *clientMean) mean() float64 { return m.ns / float64(m.n) }
 
-// clientMeans are those of the clients of a kind, over all launches.
+// clientMeans are the means of all clients of a kind, over all launches.
 type clientMeans map[int]*clientMean
 
 func (ms *clientMeans) add(number int, t *receiptTotal, topic []byte, id func() string) {
@@ -46,8 +46,8 @@ func (ms *clientMeans) add(number int, t *receiptTotal, topic []byte, id func() 
 	m.ns += t.latencyNS
 }
 
-// slow returns the clients that are slow, the slowest first, and the mean of the
-// median client and how many there are.
+// slow returns the slow clients, the slowest first, the mean of the median
+// client, and the number of clients.
 func (ms clientMeans) slow() (slow []*clientMean, median float64, of int) {
 	var all []*clientMean
 	for _, m := range ms {
@@ -77,12 +77,11 @@ func (ms clientMeans) slow() (slow []*clientMean, median float64, of int) {
 	return slow, median, len(all)
 }
 
-// slowClients are the means from which slow clients are told.
+// slowClients are the means that show which clients are slow.
 type slowClients struct{ publishers, receivers clientMeans }
 
-// warning names the clients that are far slower than the others: publishers
-// whose messages take long, and where none stands out the receivers; "" where
-// none does.
+// warning names the clients that are far slower than the others: publishers, or
+// receivers where no publisher stands out; its code is "" where none does.
 func (s *slowClients) warning() (w result.Warning) {
 	what := "publisher"
 	slow, median, of := s.publishers.slow()

@@ -20,11 +20,11 @@ const (
 // the sequence number from what it expects, for a window is at most 65,535.
 type stamp uint64
 
-// newTag makes the tag by which messages of other runs, and of this run's
-// earlier sessions, are told apart.
-func newTag(runID string, session int) uint64 {
+// newTag makes the tag that distinguishes the messages of this launch from
+// those of other runs and of earlier launches.
+func newTag(runID string, launch int) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s/%d", runID, session)
+	fmt.Fprintf(h, "%s/%d", runID, launch)
 	// FNV's last bytes hardly reach its high bits: mix them (MurmurHash3's finalizer).
 	x := h.Sum64()
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd
@@ -45,7 +45,7 @@ func (s stamp) put(p []byte, seq uint64) { binary.BigEndian.PutUint64(p, s.of(se
 // streamOf is the stream number in the stamp v.
 func streamOf(v uint64) uint32 { return uint32(v>>seqBits) & (maxStreams - 1) }
 
-// take reads the stamp v. ok is false when the message is not of s's run and
+// parse reads the stamp v. ok is false when the message is not of s's run and
 // stream. The sequence number is the one nearest to next that fits.
 func (s stamp) parse(v, next uint64) (seq uint64, ok bool) {
 	if v&^(1<<seqBits-1) != uint64(s) {

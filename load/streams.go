@@ -13,8 +13,8 @@ func (l *launch) end() {
 	l.closeAccounts()
 }
 
-// closeAccounts takes what the session's receipts have come to into the case,
-// and gives the account of every stream to who asked for it.
+// closeAccounts adds the launch's receipts to the record, and gives the account
+// of every stream to the observer.
 func (l *launch) closeAccounts() {
 	var rows []result.StreamAccount
 	for _, f := range l.flows {
@@ -52,7 +52,7 @@ func (l *launch) streamAccount(f *flow, r *receipt) result.StreamAccount {
 	return a
 }
 
-// clientID is that of the n-th client, as the broker knows it.
+// clientID is the id of the n-th client, as the broker knows it.
 func (l *launch) clientID(n int) string {
 	if c := l.members[n].client.Load(); c != nil {
 		return c.ClientID()
@@ -60,9 +60,9 @@ func (l *launch) clientID(n int) string {
 	return l.connector.vars(n).C
 }
 
-// noteMeans adds what a receipt has come to to the means of its two ends.
+// noteMeans adds a receipt to the means of its two ends.
 func (l *launch) noteMeans(f *flow, r *receipt) {
-	if r.total.timed == 0 || l.spec.Load.Shape.Queues > 0 { // a queue's end waits for its beginning
+	if r.total.timed == 0 || l.spec.Load.Shape.Queues > 0 { // the end of a queue waits for its beginning
 		return
 	}
 	l.rec.slow.publishers.add(f.pub.number, &r.total, f.topic, f.pub.client.ClientID)

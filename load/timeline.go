@@ -6,22 +6,22 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// tickPeriod is the time between two points of a timeline, at least: a second,
-// which windows of a second may miss by a little.
+// tickPeriod is the least time between two points of a timeline: a second, less
+// what windows of a second may miss.
 const tickPeriod = 900 * time.Millisecond
 
-// timeline is what a case has sent and received, second by second, with the
-// latencies: of its measured iterations only.
+// timeline is what the measured iterations of a case have sent and received,
+// second by second, with the latencies.
 type timeline struct {
 	start int64 // of the case, on the clock
 	ticks []result.Tick
-	legs  latencies                     // of the ticks
+	sums  latencies                     // of the ticks
 	tell  func(result.Tick, *latencies) // called for every tick
-	next  struct {                      // the point that is open: about a second, of one iteration or of several
+	next  struct {                      // the open point: about a second, of one iteration or several
 		begun          bool
 		start          int64
 		sent, received int64
-		legs           latencies
+		latencies      latencies
 	}
 }
 
@@ -32,36 +32,36 @@ func (tl *timeline) begin(now int64) {
 	}
 }
 
-// restart has the open point begin at now.
+// restart makes the open point begin at now.
 func (tl *timeline) restart(now int64) { tl.next.begun, tl.next.start = true, now }
 
-// advance adds what has come about until now, and takes the latencies from the
+// advance adds what has happened until now, and moves the latencies out of the
 // shards.
 func (tl *timeline) advance(now int64, d totals, shards []*shard) {
 	tl.begin(now)
 	n := &tl.next
 	n.sent += d.sent
 	n.received += d.received
-	n.legs.drain(shards)
+	n.latencies.drain(shards)
 	if now-n.start >= int64(tickPeriod) {
 		tl.tick(now)
 	}
 }
 
-// tick ends the point that is open.
+// tick ends the open point.
 func (tl *timeline) tick(now int64) {
 	n := &tl.next
 	if !n.begun {
 		return
 	}
 	t := result.Tick{TNS: n.start - tl.start, Sent: n.sent, Received: n.received}
-	if h := n.legs.e2e.hist; h != nil && h.TotalCount() > 0 {
+	if h := n.latencies.e2e.hist; h != nil && h.TotalCount() > 0 {
 		p99 := min(h.ValueAtQuantile(99), result.MaxLatencyNS)
 		t.P99NS = &p99
 	}
 	tl.ticks = append(tl.ticks, t)
-	tl.tell(t, &n.legs)
-	tl.legs.moveFrom(&n.legs)
+	tl.tell(t, &n.latencies)
+	tl.sums.moveFrom(&n.latencies)
 	n.start, n.sent, n.received = now, 0, 0
 }
 
@@ -71,11 +71,11 @@ func (tl *timeline) end(now int64) {
 	if n.sent+n.received > 0 || n.begun && len(tl.ticks) == 0 {
 		tl.tick(now)
 	}
-	if n.legs.any() {
-		tl.tell(result.Tick{TNS: n.start - tl.start}, &n.legs)
+	if n.latencies.any() {
+		tl.tell(result.Tick{TNS: n.start - tl.start}, &n.latencies)
 	}
 	n.begun = false
-	tl.legs.moveFrom(&n.legs)
+	tl.sums.moveFrom(&n.latencies)
 }
 
 // totals are sums over all clients.

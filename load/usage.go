@@ -43,8 +43,8 @@ func addIO(sum *result.IO, c *mqtt.Client) {
 
 const pauseMetric = "/sched/pauses/total/gc:seconds"
 
-// gcPauses returns how many garbage collection pauses of which length the
-// process has had.
+// gcPauses returns the distribution of the garbage collection pauses of the
+// process so far.
 func gcPauses() *metrics.Float64Histogram {
 	s := []metrics.Sample{{Name: pauseMetric}}
 	metrics.Read(s)
@@ -54,8 +54,8 @@ func gcPauses() *metrics.Float64Histogram {
 	return s[0].Value.Float64Histogram()
 }
 
-// longestSince is the longest pause since before, at least: the lower bound of
-// its bucket, in nanoseconds.
+// longestSince is a lower bound of the longest pause since before: the lower
+// bound of its bucket, in nanoseconds.
 func longestSince(before, after *metrics.Float64Histogram) int64 {
 	for i := len(after.Counts) - 1; i >= 0; i-- {
 		if i < len(before.Counts) && after.Counts[i] > before.Counts[i] {

@@ -11,7 +11,7 @@ import (
 // warmTime is the part that is not counted.
 func (it *iteration) warmTime() time.Duration { return warmTime(&it.spec.Load) }
 
-// windows cuts a run by the clock into iterations of a second.
+// windows divides a run by the clock into iterations of a second.
 type windows struct {
 	it   *iteration
 	from int64  // start of the window that runs
@@ -20,10 +20,9 @@ type windows struct {
 	base totals // at the end of the warm-up
 }
 
-// newWindows begins to cut at the iteration's start, before anything is sent.
-// Where nothing warms up that is measured already: a listener has heard
-// something before, as what a broker had retained comes with the SUBACK, and
-// counts.
+// newWindows begins at the start of the iteration, before anything is sent.
+// Without a warm-up everything counts from there, also what a listener has
+// received already: retained messages come with the SUBACK.
 func newWindows(it *iteration) *windows {
 	w := &windows{it: it, from: it.start}
 	if it.warmTime() == 0 {
@@ -32,7 +31,7 @@ func newWindows(it *iteration) *windows {
 	return w
 }
 
-// measure ends the warm-up, in which so much has come about, at now.
+// measure ends the warm-up, in which warm was counted, at now.
 func (w *windows) measure(now int64, warm totals) {
 	it := w.it
 	it.before, it.index = it.launch.usage(), 0
@@ -42,7 +41,7 @@ func (w *windows) measure(now int64, warm totals) {
 }
 
 // cutAll cuts windows for the duration, or without end where it is 0, until ctx
-// ends or nobody is left.
+// ends or no client is left.
 func (w *windows) cutAll(ctx context.Context, duration time.Duration) {
 	it, warm := w.it, w.it.warmTime()
 	timer := time.NewTimer(0)
@@ -71,7 +70,7 @@ func (w *windows) cutAll(ctx context.Context, duration time.Duration) {
 	}
 }
 
-// until waits; false means that ctx has ended before.
+// until waits until when on the clock. It reports false when ctx ended before.
 func (it *iteration) until(ctx context.Context, timer *time.Timer, when int64) bool {
 	for wait := when - it.clock(); wait > 0; wait = when - it.clock() {
 		timer.Reset(time.Duration(wait))
@@ -88,9 +87,9 @@ func (it *iteration) until(ctx context.Context, timer *time.Timer, when int64) b
 // stood still.
 const stillShare = 0.1
 
-// cut ends a window. One that stood still is counted with the next: on its own
-// its time per request, which has no bound, would be all that the mean tells.
-// The last is on its own.
+// cut ends a window. A window that stood still is counted with the next one: on
+// its own, its time per request has no bound and would determine the mean. The
+// last window is always counted on its own.
 func (w *windows) cut(last bool) {
 	it := w.it
 	now, all := it.clock(), it.work.totals(it)
@@ -111,14 +110,14 @@ func (w *windows) cut(last bool) {
 	it.rec.add(r, result.Delivery{})
 }
 
-// finish accounts for the messages that count; d has how many were scheduled
-// and, where they are no messages of publishers, sent.
+// finish accounts for the messages that count. d says how many were scheduled
+// and, for requests other than messages, sent.
 func (w *windows) finish(ctx context.Context, d result.Delivery) error {
 	it := w.it
-	var sums result.Iteration // those of the account, and not of the windows
+	var sums result.Iteration // of the account, not of the windows
 	d.Add(it.deliveries(&sums, true))
 	if len(it.launch.publishers) == 0 {
-		n := w.base.received // what a listener heard to warm up
+		n := w.base.received // what a listener received in the warm-up
 		d.Expected, d.Received, d.Delivered = d.Expected-n, d.Received-n, d.Delivered-n
 	}
 	d.Scheduled = max(d.Scheduled, d.Sent)
@@ -137,8 +136,8 @@ func (w *windows) finish(ctx context.Context, d result.Delivery) error {
 	return nil
 }
 
-// kept notes what was sent of what was due in the measured time of a schedule
-// that is over, or is cut short here.
+// kept notes how many messages due in the measured time of a schedule were
+// sent. The schedule is over, or is cut short here.
 func (it *iteration) kept(sent int64, s *schedule) {
 	ran := min(it.clock()-it.start, s.duration) - int64(it.warmTime())
 	if ran > 0 {

@@ -4,8 +4,8 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// workloads are those of shapes that have one of their own. All other shapes
-// publish messages, in a closed or an open loop.
+// workloads are those of shapes that have a workload of their own. All other
+// shapes publish messages, in a closed or an open loop.
 var workloads = map[*scenarios.Shape]func(*scenarios.Load) workload{
 	scenarios.Subscribe: func(*scenarios.Load) workload { return listening{} },
 	scenarios.Connect:   func(*scenarios.Load) workload { return idling{} },

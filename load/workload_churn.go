@@ -11,7 +11,7 @@ import (
 )
 
 // churn is clients that come and go in cycles of connecting, subscribing and
-// disconnecting. Cycle n is the n-mod-clients-th client's.
+// disconnecting. Client n mod clients runs cycle n.
 type churn struct {
 	paced   bool // cycles go by a schedule
 	launch  *launch
@@ -32,7 +32,7 @@ type churn struct {
 
 func (c *churn) byClock() bool { return c.paced }
 
-// open runs one cycle before the clock starts: where that fails there is nothing
+// open runs one cycle before the clock starts: if that fails, there is nothing
 // to measure.
 func (c *churn) open(ctx context.Context, l *launch) (err error) {
 	c.launch, c.stop = l, make(chan struct{})
@@ -57,7 +57,7 @@ func (c *churn) open(ctx context.Context, l *launch) (err error) {
 
 func (c *churn) totals(it *iteration) totals { return c.all(it).minus(c.base) }
 
-// all is what has come about since the launch began.
+// all is the totals since the launch began.
 func (c *churn) all(it *iteration) totals {
 	t := it.messages()
 	t.sent += c.begun.Load()
@@ -112,8 +112,8 @@ func (c *churn) cycle(ctx context.Context, k int, intended int64, measured bool)
 	return nil
 }
 
-// repeat runs one iteration of a closed loop: every client begins its next cycle
-// when the last is over, until all are done, or the time is over.
+// repeat runs one iteration of a closed loop: every client begins its next
+// cycle when the last has ended, until all cycles have run or the time is over.
 func (c *churn) repeat(ctx context.Context, it *iteration) error {
 	c.base = c.all(it)
 	var failed atomic.Pointer[error]
@@ -161,7 +161,7 @@ func (c *churn) work(ctx context.Context, it *iteration, failed *atomic.Pointer[
 	it.watch(&workers)
 }
 
-// watch waits for the workers, and keeps the timeline meanwhile.
+// watch waits for the workers, and advances the timeline until they are done.
 func (it *iteration) watch(workers *sync.WaitGroup) {
 	over := make(chan struct{})
 	go func() { workers.Wait(); close(over) }()
@@ -177,8 +177,8 @@ func (it *iteration) watch(workers *sync.WaitGroup) {
 	}
 }
 
-// keepRate runs cycles by the schedule. A cycle waits for its client where that
-// is still at the one before; what has not begun at the end is unsent.
+// keepRate runs cycles by the schedule. A cycle waits while its client is still
+// in the previous one; cycles that have not begun at the end are unsent.
 func (c *churn) keepRate(ctx context.Context, it *iteration) error {
 	it.begin()
 	c.start = it.start
@@ -202,7 +202,7 @@ func (c *churn) keepRate(ctx context.Context, it *iteration) error {
 	return w.finish(ctx, result.Delivery{Scheduled: int64(scheduled - min(scheduled, c.warm)), Sent: c.counted.Load()})
 }
 
-// pace tells the clients what is due.
+// pace tells the clients which cycles are due.
 func (c *churn) pace(wait func(time.Duration) bool) {
 	clock := c.launch.clock
 	for n := uint64(0); n < c.schedule.total; n++ {
@@ -214,12 +214,12 @@ func (c *churn) pace(wait func(time.Duration) bool) {
 		c.due.Store(n + 1)
 		select {
 		case c.wake[n%uint64(len(c.wake))] <- struct{}{}:
-		default: // it has been told of one before
+		default: // the client has been told already
 		}
 	}
 }
 
-// workWhenDue runs the cycles of the k-th client as they become due.
+// workWhenDue runs the cycles of the k-th client when they are due.
 func (c *churn) workWhenDue(ctx context.Context, k int) {
 	for n := uint64(k); n < c.schedule.total; n += uint64(len(c.clients)) {
 		for c.due.Load() <= n {

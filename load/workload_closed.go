@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// closedLoop publishes as fast as the windows allow: a message goes when one
-// that is in flight has come back.
+// closedLoop publishes as fast as the windows allow: a message is sent when one
+// in flight has been delivered.
 type closedLoop struct{}
 
 func (closedLoop) byClock() bool { return false }
@@ -14,8 +14,8 @@ func (closedLoop) open(context.Context, *launch) error { return nil }
 
 func (closedLoop) totals(it *iteration) totals { return it.messages() }
 
-// iterate sends, and waits until everything has come back or nothing moves any
-// more.
+// iterate sends, and waits until everything has been delivered or nothing makes
+// progress.
 func (closedLoop) iterate(ctx context.Context, it *iteration) error {
 	if it.publishers = it.launch.alive(); len(it.publishers) == 0 {
 		return ErrAllLost
@@ -26,7 +26,7 @@ func (closedLoop) iterate(ctx context.Context, it *iteration) error {
 			if p.hasReceivers {
 				p.pump()
 			} else {
-				go p.pump() // nothing but the end of the iteration may stop it
+				go p.pump() // without receivers it may send until the iteration ends
 			}
 		}
 		return it.wait(ctx)

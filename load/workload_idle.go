@@ -7,8 +7,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// idling is connections that do nothing. What is measured is how long it took
-// until all were there; then they stay for the duration.
+// idling is connections that do nothing. Measured is the time until all have
+// connected; then they stay open for the duration.
 type idling struct{}
 
 func (idling) byClock() bool { return true }

@@ -15,7 +15,7 @@ func (listening) open(context.Context, *launch) error { return nil }
 
 func (listening) totals(it *iteration) totals { return it.messages() }
 
-// iterate listens for the duration, or until there was enough.
+// iterate listens for the duration, or until Config.Enough messages have come.
 func (listening) iterate(ctx context.Context, it *iteration) error {
 	it.begin()
 	w := newWindows(it)

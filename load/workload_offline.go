@@ -11,7 +11,7 @@ import (
 )
 
 // offline publishes to persistent sessions whose clients are away, and measures
-// from their return to the last delivery.
+// the time from their return to the last delivery.
 type offline struct{}
 
 func (offline) byClock() bool { return false }
@@ -26,8 +26,8 @@ func (offline) open(_ context.Context, l *launch) error {
 
 func (offline) totals(it *iteration) totals { return it.messages() }
 
-// iterate sends the subscribers away, publishes all messages, and has the
-// subscribers come back.
+// iterate disconnects the subscribers, publishes all messages, and connects the
+// subscribers again.
 func (o offline) iterate(ctx context.Context, it *iteration) error {
 	if it.publishers = it.launch.alive(); len(it.publishers) == 0 {
 		return ErrAllLost
@@ -57,7 +57,7 @@ func (o offline) iterate(ctx context.Context, it *iteration) error {
 	return it.verdict(ctx, r)
 }
 
-// fill waits until everything is published, or nothing moves any more.
+// fill waits until everything is published, or nothing makes progress.
 func (offline) fill(ctx context.Context, it *iteration) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -75,9 +75,10 @@ func (offline) fill(ctx context.Context, it *iteration) {
 	}
 }
 
-// flushAcks waits until the broker has handled the member's acknowledgements:
-// they might be lost with the connection, and messages come again. The broker
-// answers an UNSUBSCRIBE after them, once for each step of the QoS.
+// flushAcks waits until the broker has handled the member's acknowledgements.
+// Otherwise they might be lost with the connection, and the broker would send
+// the messages again. It answers an UNSUBSCRIBE after them, once for each step
+// of the QoS.
 func (m *member) flushAcks(steps int) {
 	c := m.client.Load()
 	if c == nil {
@@ -86,12 +87,12 @@ func (m *member) flushAcks(steps int) {
 	ctx, cancel := context.WithTimeout(context.Background(), disconnectTimeout)
 	defer cancel()
 	for range steps {
-		_, _ = c.Unsubscribe(ctx, []string{"mqttload/nothing"}) // if it fails, what comes again is in the account
+		_, _ = c.Unsubscribe(ctx, []string{"mqttload/nothing"}) // if it fails, the account shows the duplicates
 	}
 }
 
-// since makes at the time from which the latencies of all that is published run:
-// how long it lay in the queue is not the broker's doing.
+// since makes the latencies of all published messages run from at: the broker
+// is not responsible for how long they were queued.
 func (p *publisher) since(at int64) {
 	p.hold()
 	for i := range p.sentAt {
@@ -102,8 +103,8 @@ func (p *publisher) since(at int64) {
 	p.pump()
 }
 
-// eachSubscriber calls do for all subscribers that receive, many at a time, and
-// their numbers.
+// eachSubscriber calls do for all subscribers that still receive, with their
+// numbers, many at a time.
 func (l *launch) eachSubscriber(do func(i int, m *member)) {
 	var subscribers []int
 	for i, m := range l.members {
@@ -116,7 +117,7 @@ func (l *launch) eachSubscriber(do func(i int, m *member)) {
 	})
 }
 
-// comeBack connects the subscribers again. Those that have no session any more
+// comeBack connects the subscribers again. Those whose session is gone
 // subscribe anew, and have lost their queue.
 func (l *launch) comeBack(ctx context.Context) error {
 	errs := make([]error, len(l.members))
@@ -161,16 +162,17 @@ func (l *launch) rejoin(ctx context.Context, i int, m *member) error {
 		return err
 	}
 	l.connector.record(client, m.dialer)
-	// The CONNACK of MQTT 3.1 does not tell.
+	// The CONNACK of MQTT 3.1 does not say whether there is a session.
 	if l.spec.Protocol == packet.V31 || client.Connack().SessionPresent {
 		return nil
 	}
-	l.rec.warnings.add(result.CodeSessionNotKept, "the broker has not kept a session: what it had queued is lost",
+	l.rec.warnings.add(result.CodeSessionNotKept, "the broker has not kept a session: the messages queued for it are lost",
 		"look at the broker's limits on sessions and on --session-expiry")
 	return l.connector.subscribe(ctx, m, client)
 }
 
-// endSessions ends the subscribers' sessions, so that the broker need not keep them.
+// endSessions ends the subscribers' sessions, so that the broker need not keep
+// them.
 func (l *launch) endSessions() {
 	l.eachSubscriber(func(i int, m *member) {
 		m.disconnect()

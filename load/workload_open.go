@@ -8,8 +8,8 @@ import (
 )
 
 // openLoop publishes by a schedule, whatever the broker does. Its windows count
-// what happened in them; the account and the latencies count the messages that
-// were due in them.
+// the messages sent and received in them; the account and the latencies count
+// the messages that were due in them.
 type openLoop struct{}
 
 func (openLoop) byClock() bool { return true }
@@ -18,7 +18,7 @@ func (openLoop) open(context.Context, *launch) error { return nil }
 
 func (openLoop) totals(it *iteration) totals { return it.messages() }
 
-// iterate keeps the schedule, and then waits for what is still outstanding.
+// iterate keeps the schedule, and then waits for outstanding messages.
 func (openLoop) iterate(ctx context.Context, it *iteration) error {
 	o := it.launch.pacing
 	defer o.stopWaiters()
@@ -43,7 +43,8 @@ func (openLoop) iterate(ctx context.Context, it *iteration) error {
 	return w.finish(ctx, result.Delivery{Scheduled: int64(total - min(total, o.warm))})
 }
 
-// sentInTime is how many of the messages that count have been sent so far.
+// sentInTime counts the messages of the measured time that have been sent so
+// far.
 func (o *pacing) sentInTime(publishers []*publisher) (n int64) {
 	for _, p := range publishers {
 		sent := p.sent.Load()
@@ -66,9 +67,10 @@ func (it *iteration) endSchedule(now bool) {
 	s.warn(it)
 }
 
-// endSchedule ends the sending. What waits is still sent where it fits into one
-// window: then it only came in the last moment. More is a backlog, and unsent,
-// which is reported. What is not due yet, as the schedule was cut short, is none.
+// endSchedule ends the sending. Due messages that fit into one window are still
+// sent: they became due in the last moment. More are a backlog, which stays
+// unsent and is reported. Messages that are not due yet, because the schedule
+// was cut short, are not a backlog.
 func (p *publisher) endSchedule(now bool) (backlog bool) {
 	p.hold()
 	if p.running != nil && p.seq < p.limit && (now || p.limit-p.seq > p.window) {

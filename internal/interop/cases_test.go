@@ -102,5 +102,5 @@ func mosquittoKills(t *testing.T, protocol string, qos int) {
 	if err := d.Check(); err != nil || d.Scheduled != each*iterations || d.Unsent != 0 || d.Acked != d.Sent || len(c.Iterations) != iterations {
 		t.Errorf("%v, %d iterations, %+v", err, len(c.Iterations), d)
 	}
-	t.Logf("%d connections lost, %d messages went again; %d lost, %d duplicated", c.Clients.Lost, d.Resent, d.Lost, d.Duplicated)
+	t.Logf("%d connections lost, %d messages were resent; %d lost, %d duplicated", c.Clients.Lost, d.Resent, d.Lost, d.Duplicated)
 }
