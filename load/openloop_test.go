@@ -244,7 +244,7 @@ func TestClosedStall(t *testing.T) {
 		e := r.Latency.EndToEnd
 		quantiles(t, e, map[float64]float64{99.98: 1, 99.99: 201, 100: 201})
 		near(t, "mean", e.MeanNS, (57_990*1e6+10*201e6)/58_000, 1e-3)
-		note := "closed loop: stalls are under-weighted: 10 of 58,000 latencies"
+		note := "a closed loop under-weights stalls: 10 of 58,000 latencies"
 		if !slices.ContainsFunc(r.Warnings, func(w result.Warning) bool {
 			return w.Code == result.CodeClosedLoopStall && strings.HasPrefix(w.Message, note)
 		}) {
