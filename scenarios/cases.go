@@ -429,14 +429,10 @@ func remainingLength(c *Case) int {
 // overwritten is the name of a payload with content of the user's whose first bytes
 // the stamp replaces, or "".
 func (s *Scenario) overwritten() string {
-	for _, a := range s.axes {
-		for _, v := range a.values {
-			var c Case
-			v.apply(&c)
-			own := c.Payload.Kind == PayloadText || c.Payload.Kind == PayloadFile || c.Payload.Kind == PayloadTemplate
-			if own && c.Payload.Size >= StampSize && !s.base.Load.VerifyOff && !s.hasAxis("verify") {
-				return c.Payload.Name
-			}
+	for _, p := range s.payloads() {
+		own := p.Kind == PayloadText || p.Kind == PayloadFile || p.Kind == PayloadTemplate
+		if own && p.Size >= StampSize && !s.base.Load.VerifyOff && !s.hasAxis("verify") {
+			return p.Name
 		}
 	}
 	return ""

@@ -143,21 +143,17 @@ func (s *Scenario) Hash() string {
 	if len(s.Exclude) > 0 {
 		doc = append(doc, member{"exclude", s.Exclude})
 	}
-	for _, a := range s.axes {
-		for _, v := range a.values {
-			var c Case
-			v.apply(&c)
-			content := c.Payload.Data
-			switch c.Payload.Kind {
-			case PayloadTrace:
-				content = fmt.Append(nil, c.Payload.sizes.list, c.Payload.stages)
-			case PayloadFile:
-			default:
-				continue
-			}
-			sum := sha256.Sum256(content)
-			doc = append(doc, member{v.name, hex.EncodeToString(sum[:])})
+	for _, p := range s.payloads() {
+		content := p.Data
+		switch p.Kind {
+		case PayloadTrace:
+			content = fmt.Append(nil, p.sizes.list, p.stages)
+		case PayloadFile:
+		default:
+			continue
 		}
+		sum := sha256.Sum256(content)
+		doc = append(doc, member{p.Name, hex.EncodeToString(sum[:])})
 	}
 	if !s.hasAxis("transport") {
 		base, _ := s.resolved()

@@ -65,7 +65,15 @@ type place struct {
 
 func (p place) fault(path, msg string) Error {
 	if p.flag != "" {
-		return Error{Path: p.flag, Msg: p.flag + ": " + msg}
+		msg = p.flag + ": " + msg
+	}
+	return p.error(path, msg)
+}
+
+// error is a fault whose msg names the flag, if it was one.
+func (p place) error(path, msg string) Error {
+	if p.flag != "" {
+		path = p.flag
 	}
 	return Error{File: p.file, Line: p.line, Path: path, Msg: msg}
 }
@@ -85,8 +93,5 @@ func (p place) refuse(f *field, path, given string, err error) Error {
 	default:
 		msg = what + " " + text.Quote(given) + ": " + msg
 	}
-	if p.flag != "" {
-		return Error{Path: p.flag, Msg: msg}
-	}
-	return Error{File: p.file, Line: p.line, Path: path, Msg: msg}
+	return p.error(path, msg)
 }

@@ -84,11 +84,21 @@ func (s *Scenario) Files() (list []string) {
 	for _, f := range inside {
 		list = append(list, filepath.Join(o.CAPath, f.Name()))
 	}
+	for _, p := range s.payloads() {
+		if p.path != "" {
+			list = append(list, p.path)
+		}
+	}
+	return list
+}
+
+// payloads are the values of the payload axis, none where it is implied.
+func (s *Scenario) payloads() (list []Payload) {
 	for _, a := range s.axes {
 		for _, v := range a.values {
-			var one Case
-			if v.apply(&one); one.Payload.path != "" {
-				list = append(list, one.Payload.path)
+			var c Case
+			if v.apply(&c); a.key == "payload" {
+				list = append(list, c.Payload)
 			}
 		}
 	}

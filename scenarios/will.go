@@ -2,8 +2,8 @@ package scenarios
 
 import (
 	"errors"
+	"time"
 
-	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
@@ -16,15 +16,7 @@ func willFields() []field {
 		}
 		return c.Clients.Will
 	}
-	get := func(of func(*Will) any) func(*Scenario) any {
-		return func(s *Scenario) any {
-			if w := s.base.Clients.Will; w != nil {
-				return of(w)
-			}
-			return nil
-		}
-	}
-	return []field{
+	list := []field{
 		{key: "will_topic", parse: func(_, text string) (value, error) {
 			err := checkVars("will_topic", text, "icur")
 			if err == nil {
@@ -33,7 +25,7 @@ func willFields() []field {
 				}
 			}
 			return plain(text, func(c *Case) { will(c).Topic = text }), err
-		}, get: get(func(w *Will) any { return w.Topic })},
+		}, get: func(s *Scenario) any { return s.base.Clients.Will.Topic }},
 		{key: "will_payload", parse: func(_, text string) (value, error) {
 			err := checkVars("will_payload", text, "icur")
 			// [MQTT5 3.1.3.4] the Will Payload is Binary Data.
@@ -41,23 +33,26 @@ func willFields() []field {
 				err = errors.New("will_payload is over MQTT's limit of 65,535 bytes")
 			}
 			return plain(text, func(c *Case) { will(c).Payload = text }), err
-		}, get: get(func(w *Will) any { return w.Payload })},
+		}, get: func(s *Scenario) any { return s.base.Clients.Will.Payload }},
 		{key: "will_qos", parse: func(_, text string) (value, error) {
 			q, err := parseQoS(text)
 			if err != nil {
 				err = errors.New("will_qos must be 0, 1 or 2")
 			}
 			return plain(text, func(c *Case) { will(c).QoS = q }), err
-		}, get: get(func(w *Will) any { return w.QoS })},
-		{key: "will_retain", parse: func(_, text string) (value, error) {
-			on, err := parseFlag("will_retain", text)
-			return plain(text, func(c *Case) { will(c).Retain = on }), err
-		}, get: get(func(w *Will) any { return w.Retain })},
-		{key: "will_delay", parse: func(_, text string) (value, error) {
-			d, err := parseSeconds("will_delay", text, maxExpiry)
-			return plain(text, func(c *Case) { will(c).Delay = d }), err
-		}, get: get(func(w *Will) any { return text.Duration(w.Delay) })},
+		}, get: func(s *Scenario) any { return s.base.Clients.Will.QoS }},
+		boolField("will_retain", func(c *Case) *bool { return &will(c).Retain }),
+		secondsField("will_delay", maxExpiry, func(c *Case) *time.Duration { return &will(c).Delay }),
 	}
+	for i, f := range list {
+		list[i].get = func(s *Scenario) any {
+			if s.base.Clients.Will == nil {
+				return nil
+			}
+			return f.get(s)
+		}
+	}
+	return list
 }
 
 // checkWill rejects a will without a topic.
