@@ -282,7 +282,7 @@ func (c *Client) handshake(ctx context.Context, connect []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.CloseWith(context.Cause(ctx)) })
 	defer stop()
 	start := time.Now()
-	c.conn.Begin() // returns nothing: this is the first packet
+	c.conn.Begin() // returns an empty buffer: this is the first packet
 	c.conn.End(connect)
 	if err := c.conn.Flush(); err != nil {
 		return fmt.Errorf("send CONNECT: %w", err)

@@ -51,9 +51,8 @@ func (c *Client) read() error {
 	}
 }
 
-// handleBatch handles every whole packet that has been read, then writes once.
-// After a bad packet too, the packets before it are acknowledged and the handler
-// gets its BatchEnd.
+// handleBatch handles every whole packet that has been read, then writes once. If a
+// packet is bad, those before it are still handled and the handler gets its BatchEnd.
 func (c *Client) handleBatch() error {
 	started, err := c.handlePackets()
 	if !started {
@@ -64,7 +63,7 @@ func (c *Client) handleBatch() error {
 	if err != nil {
 		return err
 	}
-	_ = c.conn.Flush() // on error Fill fails too, once what the peer sent is read
+	_ = c.conn.Flush() // after an error Fill returns what the peer has sent, then fails
 	return nil
 }
 
@@ -218,7 +217,7 @@ func (c *Client) resolveAlias(p *packet.Publish) error {
 	return nil
 }
 
-// decodeAck reads f into c.ack.
+// decodeAck decodes f into c.ack.
 func (c *Client) decodeAck(f packet.Frame) error {
 	if c.ack == nil {
 		c.ack = new(packet.Ack)

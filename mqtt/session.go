@@ -305,9 +305,8 @@ func publishID(p []byte) uint16 {
 }
 
 // resend appends pending packets, as far as the send quota and the out buffer
-// allow. Pending packets count as in flight, so that the window is full until the
-// last of them is resent: no new message overtakes them. The lock of c.conn.Begin
-// is held.
+// allow. Pending packets already count as in flight, so that no new message gets
+// ahead of them while they wait for the quota. The lock of c.conn.Begin is held.
 //
 // [MQTT-4.4.0-1] Only Connect begins to resend.
 // [MQTT-2.3.1-3] of 3.1.1: resent packets keep their ids.
