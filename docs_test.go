@@ -262,11 +262,16 @@ func TestDocumentLinks(t *testing.T) {
 			}
 			found := anchor == ""
 			for _, h := range heading.FindAllStringSubmatch(texts[path], -1) {
-				found = found || strings.ReplaceAll(strings.ToLower(h[1]), " ", "-") == anchor
+				found = found || anchorOf(h[1]) == anchor
 			}
 			if !found {
 				t.Errorf("%s: %s has no heading %s", name, path, anchor)
 			}
 		}
 	}
+}
+
+// anchorOf is what a link to heading has behind its #.
+func anchorOf(heading string) string {
+	return strings.NewReplacer(" ", "-", "`", "", ",", "").Replace(strings.ToLower(heading))
 }
