@@ -74,7 +74,7 @@ func Extension(name string) string {
 }
 
 // FormatOf returns the format that the name of a file means, by its extension:
-// "out/r.html" is html, "r.json.gz" is json; false where it means none.
+// "out/r.html" is html, "r.json.gz" is json; false if it means none.
 func FormatOf(path string) (name string, ok bool) {
 	base := strings.ToLower(filepath.Base(path))
 	for _, f := range writers {

@@ -83,7 +83,7 @@ type CellComparison struct {
 	Unstable    []string         `json:"unstable"`
 	Latency     []LatencyDelta   `json:"latency"`
 	Delivery    []DeliveryChange `json:"delivery"`
-	// Regression is set where the head is slower, or its delivery is worse.
+	// Regression is set if the head is slower, or its delivery is worse.
 	Regression bool `json:"regression"`
 
 	// GeneratorLimited says, by side, how the load generator was the limit: the target

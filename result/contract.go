@@ -10,7 +10,7 @@ type Kind string
 
 // Kinds of cases. The zero Kind counts as KindMessages.
 const (
-	KindMessages    Kind = "messages"    // messages published, and delivered where there are subscribers
+	KindMessages    Kind = "messages"    // messages published, and delivered if there are subscribers
 	KindReceived    Kind = "received"    // messages of other publishers, received
 	KindConnections Kind = "connections" // connections made and held
 	KindCycles      Kind = "cycles"      // clients that connect, subscribe and disconnect
@@ -72,9 +72,9 @@ func (c *Case) Broken() (breaches []Breach) {
 	return breaches
 }
 
-// Owed is the QoS that the broker owed to every delivery of c, 0 where it owed
-// nothing. A broker that granted a lower QoS has promised less, and it owes
-// nothing to a client that was disconnected and had no session kept.
+// Owed is the QoS that the broker owed to every delivery of c, 0 if it owed
+// nothing. A broker that granted a lower QoS has promised less, and it owes nothing
+// to a client that was disconnected and had no session kept.
 func (c *Case) Owed() byte {
 	if c.QoS == nil || c.Warned(CodeGrantedQoS) || c.Clients.Reconnects > 0 && !c.PersistentSessions {
 		return 0

@@ -46,7 +46,7 @@ func fileError(op, path string, err error) error {
 
 // schemaError says that a file is not a report in the format that this build reads.
 type schemaError struct {
-	Got string // "" where the file names none
+	Got string // "" if the file names none
 }
 
 func (e *schemaError) Error() string {
@@ -208,7 +208,7 @@ func Read(path string) (*Report, error) {
 	return r, nil
 }
 
-// Write writes r to path, gzipped where path ends in .gz: to a temporary file in
+// Write writes r to path, gzipped if path ends in .gz: to a temporary file in
 // the same directory, synced and renamed, mode 0644, so that a reader sees the old
 // report or the new one and a failure keeps the old one. A symbolic link to a
 // file is replaced, not followed. A device or pipe, such as /dev/stdout, is

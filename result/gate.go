@@ -271,7 +271,7 @@ func (g Gate) evaluate(c *Case) GateResult {
 	return res
 }
 
-// value is the metric of c in the unit of the limit, nil where it does not exist.
+// value is the metric of c in the unit of the limit, nil if it does not exist.
 func (g Gate) value(c *Case) *float64 {
 	v := g.metric.of(c)
 	if v == nil || !g.Percent {

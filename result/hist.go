@@ -42,7 +42,7 @@ func Record(h *hdrhistogram.Histogram, v, n int64) (clamped bool) {
 	return h.RecordValues(in, n) != nil || in != v
 }
 
-// NewHistogram summarises h and encodes it whole; nil where h is nil or empty.
+// NewHistogram summarises h and encodes it whole; nil if h is nil or empty.
 // The percentiles are the smallest recorded value that at least that share of
 // the values does not exceed (nearest rank, as HdrHistogram for Java), to 3 digits.
 func NewHistogram(h *hdrhistogram.Histogram) *Histogram {

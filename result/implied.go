@@ -63,7 +63,7 @@ func marginPerDeviation(n int) float64 {
 }
 
 // usualN is how many iterations the header states, or else the number that fits
-// the most rows; 0 where none does.
+// the most rows; 0 if none does.
 func (in *Input) usualN() int {
 	if in.StatedN > 0 {
 		return in.StatedN
@@ -106,8 +106,8 @@ const (
 // hiddenStall decomposes a mean over n iterations with the standard deviation sd
 // into k equally long stalls and the rest: mean = m + k d/n and sd^2 = k (1 -
 // k/n) d^2 / (n-1), with the spread of the rest left out. The smallest k for which
-// m agrees with the median is the answer; ok is false where there is none, or
-// where sd is not above the mean, which needs no stall to explain.
+// m agrees with the median is the answer; ok is false if there is none, or
+// if sd is not above the mean, which no stall is needed to explain.
 func hiddenStall(n int, mean, sd, median float64) (s stall, ok bool) {
 	if n < outlierMinSamples || !(sd > unstableCV*mean) || !positive(median) {
 		return stall{}, false

@@ -15,7 +15,7 @@ var machineKeys = []string{"cpu", "cores", "os", "arch", "gomaxprocs"}
 // MergeError says why reports cannot be merged.
 type MergeError struct {
 	Reason string
-	// Differences are the conditions that differ, where that is the reason: Base
+	// Differences are the conditions that differ, if that is the reason: Base
 	// is the first report's, Head another's.
 	Differences []Difference
 }
@@ -326,8 +326,8 @@ func (out *Case) addThroughput() {
 	s.MessagesPerSec, s.BytesPerSec = m, b
 }
 
-// addedThroughput adds the throughputs of the runs that c was merged from; nil
-// where it was not merged.
+// addedThroughput adds the throughputs of the runs that c was merged from; nil if
+// it was not merged.
 func addedThroughput(c *Case) (messages, bytes *float64) {
 	byRun := map[string][]Iteration{}
 	for _, it := range c.Iterations {

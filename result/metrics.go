@@ -102,7 +102,7 @@ func walkNumbers(typ reflect.Type, prefix string, index []int, found func(string
 	}
 }
 
-// numberAt is the number at index in v, nil where a pointer on the way is.
+// numberAt is the number at index in v, nil if a pointer on the way is nil.
 func numberAt(v reflect.Value, index []int) *float64 {
 	for _, i := range index {
 		v = v.Field(i)

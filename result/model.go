@@ -13,7 +13,7 @@ type Report struct {
 	Run          Run          `json:"run"`
 	Environment  Environment  `json:"environment"`
 	Target       Target       `json:"target"`
-	Scenario     any          `json:"scenario"` // the effective scenario, secrets masked; a json.RawMessage where it was read
+	Scenario     any          `json:"scenario"` // the effective scenario, secrets masked; a json.RawMessage if it was read
 	ScenarioHash string       `json:"scenario_hash"`
 	Cases        []Case       `json:"cases"`
 	Gates        []GateResult `json:"gates"`
@@ -76,7 +76,7 @@ type TLS struct {
 	Insecure bool   `json:"insecure"` // the server certificate was not verified
 }
 
-// Connack is what the broker's CONNACK allows; null where the broker did not say.
+// Connack is what the broker's CONNACK allows; null if the broker did not say.
 type Connack struct {
 	SessionPresent    bool    `json:"session_present"`
 	ReceiveMaximum    *uint16 `json:"receive_maximum"`
@@ -309,13 +309,13 @@ type Tick struct {
 }
 
 // GateResult is one gate rule applied to one case. Value and Limit are in the
-// unit of the metric: ns for times, percent where the rule asks for percent.
+// unit of the metric: ns for times, percent if the rule asks for percent.
 type GateResult struct {
 	Rule   string   `json:"rule"`
-	Case   string   `json:"case"` // "" where the rule's selector matched none
+	Case   string   `json:"case"` // "" if the rule's selector matched none
 	Value  *float64 `json:"value"`
 	Limit  float64  `json:"limit"`
 	Passed bool     `json:"passed"`
-	// Message says in words what was found, where the gate did not pass.
+	// Message says in words what was found, if the gate did not pass.
 	Message string `json:"message,omitempty"`
 }

@@ -10,8 +10,8 @@ const keptShare = 0.98
 // both over the measured time, in messages per second published.
 type Offered struct {
 	MessagesPerSec float64 `json:"messages_per_sec"`
-	// Achieved counts what was due in the measured time and was sent before its end;
-	// nil if nothing was measured.
+	// Achieved is the rate of the messages that were due in the measured time and were
+	// sent before its end; nil if nothing was measured.
 	Achieved *float64 `json:"achieved_per_sec"`
 }
 
@@ -85,7 +85,7 @@ type StreamAccount struct {
 	// FirstLost and LastLost are numbers within the flow; -1 if none was lost.
 	FirstLost, LastLost int64
 	// Timed counts the deliveries whose latency was recorded, end to end, and
-	// MeanNS is its mean over them, in ns; 0 where there are none.
+	// MeanNS is its mean over them, in ns; 0 if there are none.
 	Timed  int64
 	MeanNS float64
 }

@@ -191,7 +191,7 @@ func TestUnreadable(t *testing.T) {
 		"other JSON":     {`{"context":{"date":"x"},"benchmarks_":[]}`, "not a report: JSON of another tool: it has neither the schema"},
 		"list":           {`[{"schema":"mqttload.report/1"}]`, "not a report: JSON of another tool: a list"},
 		"newer":          {`{"schema":"mqttload.report/2","cases":7}`, `schema "mqttload.report/2" is not "mqttload.report/1"`},
-		"wrong type":     {`{"schema":"mqttload.report/1","cases":7}`, "not a report: cases: number where it does not belong"},
+		"wrong type":     {`{"schema":"mqttload.report/1","cases":7}`, "not a report: cases: number is not allowed there"},
 		"no cases":       {`{"schema":"mqttload.report/1","cases":[]}`, "it has no measured case"},
 		"no iterations":  {`{"schema":"mqttload.report/1","cases":[{"id":"qos=1","params":[{"key":"qos","value":"1"}]}]}`, "it has no measured case: none of 1 cases has an iteration"},
 		"no benchmarks":  {`{"Benchmarks":[]}`, "it has no measured case"},

@@ -66,7 +66,7 @@ func parseBDN(b []byte) (*Input, error) {
 }
 
 // bdnStarted reads the local time at the end of a title, "Type-20240529-101112";
-// zero where there is none.
+// zero if there is none.
 func bdnStarted(title string) time.Time {
 	const layout = "20060102-150405"
 	if len(title) < len(layout) {

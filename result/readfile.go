@@ -45,7 +45,7 @@ func jsonFault(b []byte, err error) error {
 	case errors.As(err, &kind) && kind.Field == "":
 		reason = "JSON of another tool: " + kind.Value + " where a report is an object"
 	case errors.As(err, &kind):
-		reason = fmt.Sprintf("%s: %s where it does not belong", kind.Field, kind.Value)
+		reason = fmt.Sprintf("%s: %s is not allowed there", kind.Field, kind.Value)
 	case !errors.As(err, &syntax):
 	case syntax.Offset >= int64(len(b)):
 		reason = "the JSON is truncated: it ends in the middle"

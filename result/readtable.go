@@ -10,7 +10,7 @@ import (
 // Printed is one number of a table as it was printed.
 type Printed struct {
 	Text     string
-	Value    float64 // ns where the field has a unit of time
+	Value    float64 // ns if the field has a unit of time
 	Half     float64 // half of its last digit, in the same unit: what rounding hides
 	Decimals int
 	Unit     string // "μs"; "" for none
@@ -19,7 +19,7 @@ type Printed struct {
 // PrintedColumn is a column of a printed table.
 type PrintedColumn struct {
 	Name string
-	Unit string // where the header holds it: "Mean [μs]"
+	Unit string // if the header has it: "Mean [μs]"
 }
 
 // table is the rows of one printed table, header first.
@@ -248,7 +248,7 @@ func parsePrinted(text, unit string) (p Printed, ok bool, err error) {
 	return p, true, nil
 }
 
-// timeFactor is how many nanoseconds a unit has, 0 for what is not a unit of time.
+// timeFactor is how many nanoseconds a unit has, 0 if it is not a unit of time.
 // The micro sign comes as U+03BC, U+00B5 and u.
 func timeFactor(unit string) float64 {
 	switch unit {

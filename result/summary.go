@@ -48,7 +48,7 @@ func summaryOf(samples []float64) Summary {
 }
 
 // throughput returns messages and payload bytes per second over all actual
-// iterations, nil where no time passed.
+// iterations, nil if no time passed.
 func throughput(its []Iteration, opsPerMessage int) (messages, bytes *float64) {
 	var ops, size, elapsed float64
 	for _, it := range its {

@@ -153,8 +153,7 @@ func archName(s string) string {
 
 var major = regexp.MustCompile(`^v?(\d+)\.`)
 
-// toolMajor is name and major version, "" where either is not known, as in a
-// build from a checkout.
+// toolMajor is name and major version, "" if either is unknown, as in a build from a checkout.
 func toolMajor(in *Input) string {
 	m := major.FindStringSubmatch(in.ToolVersion)
 	if m == nil {
