@@ -6,14 +6,14 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// takesAliases is a CONNECT that allows the broker so many Topic Aliases.
+// takesAliases is a CONNECT with a Topic Alias Maximum.
 func takesAliases(id string, n uint16) packet.Connect {
 	c := clean(packet.V5, id)
 	c.Properties.TopicAliasMaximum = &n
 	return c
 }
 
-// wantAlias reads a PUBLISH with this topic and alias; 0 is none.
+// wantAlias reads a PUBLISH and checks its topic and alias; 0 means no alias.
 func (c *peer) wantAlias(topic string, alias uint16) {
 	c.t.Helper()
 	p, props := c.publication()
@@ -27,9 +27,9 @@ func (c *peer) wantAlias(topic string, alias uint16) {
 	finishReceive(c, p.QoS, p.PacketID)
 }
 
-// TestGivenAliases: a topic is said once with its alias, and then the alias
-// alone; the third topic finds none. Who has not asked gets none. [MQTT-3.1.2-26]
-// [MQTT-3.1.2-27]
+// TestGivenAliases: the first message of a topic has the topic and its alias, later
+// ones the alias alone. There is none left for the third topic, and none for a client
+// without a Topic Alias Maximum. [MQTT-3.1.2-26] [MQTT-3.1.2-27]
 func TestGivenAliases(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{}))
 	for qos := range byte(3) {
@@ -54,8 +54,8 @@ func TestGivenAliases(t *testing.T) {
 	}
 }
 
-// TestGivenAliasesEnd: what was queued for a session goes with its topic first
-// on the next connection. [MQTT-3.3.2-7]
+// TestGivenAliasesEnd: the first message of a topic on a new connection has the topic,
+// also if it was queued. [MQTT-3.3.2-7]
 func TestGivenAliasesEnd(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{}))
 	hello := takesAliases("s", 5)
@@ -99,8 +99,8 @@ func TestGivenAliasTooLarge(t *testing.T) {
 	s.wantAlias("a", 0)
 }
 
-// TestTakenAliases: an alias stands for the topic that it was last set for,
-// whatever was published in between, and however its messages lie in a row.
+// TestTakenAliases: an alias stands for the topic for which it was set last, whatever
+// was published in between, and however the messages are batched.
 // [MQTT-3.3.2-7] [MQTT-3.3.2-12]
 func TestTakenAliases(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{}))

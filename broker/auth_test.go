@@ -141,7 +141,7 @@ func TestSCRAMDifferential(t *testing.T) {
 	if server, _ = exchangeWith(t, users, "nobody", "p"); !errors.Is(server, errBadProof) {
 		t.Errorf("nobody: %v", server)
 	}
-	// Who is nobody cannot be told from the answers: the salt stays the same too.
+	// The answers do not tell that a user is unknown: its salt stays the same, too.
 	a := scramServer{users: users, nonce: func() string { return "S" }}
 	b := a
 	one, _ := a.begin("n,,n=nobody,r=x")
@@ -184,8 +184,8 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-// TestSaltsTellNothing: the salts of users and those made up for anybody else
-// are of any bytes, and equally long.
+// TestSaltsTellNothing: the salts of users and those for unknown names consist of any
+// bytes, and have the same length.
 func TestSaltsTellNothing(t *testing.T) {
 	users, err := NewUsers([]User{{"a", "p"}, {"b", "p"}, {"c", "p"}, {"d", "p"}})
 	if err != nil {
@@ -208,8 +208,7 @@ func TestSaltsTellNothing(t *testing.T) {
 	}
 }
 
-// FuzzSCRAM: whatever a client says, there is no panic, and without the password
-// it gets nowhere.
+// FuzzSCRAM: no message of a client causes a panic, or succeeds without the password.
 func FuzzSCRAM(f *testing.F) {
 	f.Add(clientFirst, clientFinal)
 	f.Add("y,,n=user,r=x", "c=eSws,r=x,p=")
@@ -230,7 +229,7 @@ func FuzzSCRAM(f *testing.F) {
 	})
 }
 
-// wantRefused is the answer to a CONNECT that must not come through.
+// wantRefused checks the answer to a CONNECT that must be refused.
 func wantRefused(t *testing.T, addr string, p packet.Connect, code packet.ReasonCode) packet.Connack {
 	t.Helper()
 	c := join(t, addr)
@@ -279,7 +278,7 @@ func scramConnect(id string) packet.Connect {
 	return p
 }
 
-// authOf is an AUTH, by another method where there is one.
+// authOf is an AUTH, with another method if one is given.
 func authOf(code packet.ReasonCode, data string, method ...string) *packet.Auth {
 	a := &packet.Auth{Code: code, Properties: packet.Properties{AuthMethod: ptr(scramMethod), AuthData: []byte(data)}}
 	if len(method) > 0 {
@@ -289,7 +288,7 @@ func authOf(code packet.ReasonCode, data string, method ...string) *packet.Auth 
 }
 
 // TestAuthStates: [MQTT-3.1.2-30, MQTT-4.12.0-3, MQTT-4.12.0-5, MQTT-4.12.1-1]
-// what no client may send while an exchange is under way, or when there is none.
+// packets that no client may send during an exchange, or without one.
 func TestAuthStates(t *testing.T) {
 	users := pencil(t).users
 	addr := listen(t, startBroker(t, Config{Users: users}))
@@ -324,7 +323,7 @@ func TestAuthStates(t *testing.T) {
 		}
 		c.wantEOF()
 	}
-	// Who does not wait for the challenge is refused behind it.
+	// A client that does not wait for the challenge is refused after it.
 	c := join(t, addr)
 	early := scramConnect("c")
 	both, err := early.Append(nil)
@@ -334,7 +333,7 @@ func TestAuthStates(t *testing.T) {
 	c.frame(packet.AUTH)
 	c.frame(packet.CONNACK)
 	c.wantEOF()
-	// The first message may come when it is asked for; then the client leaves.
+	// The client may send its first message when asked; then it disconnects.
 	c = join(t, addr)
 	p := scramConnect("c")
 	p.Properties.AuthData = nil
@@ -381,8 +380,8 @@ func scramClient(t *testing.T, addr, id, password string) (*mqtt.Client, error) 
 	return c, err
 }
 
-// TestAuthenticate: the client of package mqtt by SCRAM, and again and again on
-// its connection.
+// TestAuthenticate: the client of package mqtt authenticates by SCRAM, and
+// re-authenticates several times on its connection.
 func TestAuthenticate(t *testing.T) {
 	users, err := NewUsers([]User{{"user", "pencil"}})
 	if err != nil {
@@ -398,7 +397,7 @@ func TestAuthenticate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Who cannot prove it does not take over the session of who can.
+	// A client without the password does not take over the session of another.
 	var refused *mqtt.RefusedError
 	if _, err := scramClient(t, addr, "c", "pencil2"); !errors.As(err, &refused) || refused.Code != packet.ReasonBadUserNameOrPassword {
 		t.Errorf("wrong password: %v", err)
@@ -445,7 +444,7 @@ func TestReauthenticateRefused(t *testing.T) {
 	c.wantClosed(packet.ReasonBadAuthenticationMethod)
 }
 
-// authenticated is a peer that has come through by SCRAM, written by hand.
+// authenticated is a peer that has authenticated by SCRAM, step by step.
 func authenticated(t *testing.T, addr string) *peer {
 	t.Helper()
 	s, err := mqtt.NewSCRAM("user", "pencil")
@@ -470,7 +469,8 @@ func authenticated(t *testing.T, addr string) *peer {
 	return c
 }
 
-// TestServerReference: MQTT 5 clients are sent away, those before are served.
+// TestServerReference: MQTT 5 clients are referred to another server, 3.x clients are
+// served.
 func TestServerReference(t *testing.T) {
 	for _, code := range []packet.ReasonCode{0, packet.ReasonServerMoved} {
 		addr := listen(t, startBroker(t, Config{ServerReference: "[::1]:1884", ServerReferenceCode: code}))
@@ -483,7 +483,7 @@ func TestServerReference(t *testing.T) {
 			t.Errorf("reference %v", r)
 		}
 		connect(t, addr, clean(packet.V311, "c")).sync()
-		// [MQTT-3.1.2-24] Not even that is said to who takes no packet of its size.
+		// [MQTT-3.1.2-24] There is no CONNACK if it would be larger than the client allows.
 		small := clean(packet.V5, "c")
 		small.Properties.MaximumPacketSize = ptr(uint32(10))
 		c := join(t, addr)

@@ -12,9 +12,9 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// flow is a client without any overhead: one goroutine that publishes to a
-// topic and receives what it gets, a batch per system call, with up to window
-// messages on their way. It knows only the packets that can come.
+// flow is a client with minimal overhead: one goroutine that publishes to a topic and
+// receives its messages, a batch per system call, with up to window messages in
+// flight. It handles only the packets that can occur.
 type flow struct {
 	nc     net.Conn
 	qos    byte
@@ -139,7 +139,7 @@ func (f *flow) handle(first byte, body []byte) {
 }
 
 // BenchmarkRoute carries messages from a client to itself over loopback TCP,
-// 1,000 on their way. cpu-ns/msg is the CPU time of both ends.
+// 1,000 in flight. cpu-ns/msg is the CPU time of both ends.
 func BenchmarkRoute(b *testing.B) {
 	for _, v := range []packet.Version{packet.V311, packet.V5} {
 		for qos := range byte(3) {
@@ -158,8 +158,8 @@ func BenchmarkRoute(b *testing.B) {
 	}
 }
 
-// BenchmarkEcho is what BenchmarkRoute is to be judged against: the same bytes
-// through a peer that only copies them, in chunks of 64 KiB.
+// BenchmarkEcho is the reference for BenchmarkRoute: the same bytes through a peer
+// that only copies them, in chunks of 64 KiB.
 func BenchmarkEcho(b *testing.B) {
 	for _, size := range []int{24, 1038, 8206} {
 		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) { echo(b, size) })

@@ -9,9 +9,9 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestSubscribeAsksForTooMuch: a SUBSCRIBE of few bytes that asks for every
-// retained message once for each of its filters gets them until the session
-// holds what it may; the filters behind are refused.
+// TestSubscribeAsksForTooMuch: a small SUBSCRIBE asks for all retained messages with
+// each of its filters. It gets them until the session has reached its limit; the
+// other filters are refused.
 func TestSubscribeAsksForTooMuch(t *testing.T) {
 	const retained, filters = 64, 10
 	for _, v := range []packet.Version{packet.V311, packet.V5} {
@@ -58,9 +58,8 @@ func TestUnsubackTooLarge(t *testing.T) {
 	}
 }
 
-// TestRoutesAreBounded: what a connection remembers of its topics counts who
-// gets them: a thousand topics with a thousand subscribers are a million of
-// these.
+// TestRoutesAreBounded: the bound of a connection's routes counts their targets: a
+// thousand topics with a thousand subscribers are a million targets.
 func TestRoutesAreBounded(t *testing.T) {
 	var subs tree
 	for range 50 {
@@ -87,8 +86,8 @@ func TestRoutesAreBounded(t *testing.T) {
 	}
 }
 
-// TestRetainedCountsLevels: each level of a topic takes memory as long as a
-// retained message is at it or below, and none afterwards.
+// TestRetainedCountsLevels: each level of a topic is charged as long as there is a
+// retained message at it or below it, and not afterwards.
 func TestRetainedCountsLevels(t *testing.T) {
 	topic := func(i int) string {
 		levels := make([]string, maxLevels)

@@ -161,7 +161,7 @@ func TestFaults(t *testing.T) {
 		faults     []Fault
 		got, acked string // at QoS 1 and 2
 	}{
-		"of nobody":            {[]Fault{{Client: "x", Effect: Lose{}}}, fine, acked},
+		"of another client":    {[]Fault{{Client: "x", Effect: Lose{}}}, fine, acked},
 		"lose inbound":         {[]Fault{second(Inbound, Lose{})}, "1 3", acked},
 		"lose outbound":        {[]Fault{second(Outbound, Lose{})}, "1 3", acked},
 		"repeat inbound":       {[]Fault{second(Inbound, Repeat{Copies: 2})}, "1 2 2 2 3", acked},

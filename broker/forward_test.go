@@ -61,8 +61,8 @@ func TestRetainedIsTheLast(t *testing.T) {
 	}
 }
 
-// TestRetainedWithoutShare: section 4.8.2 of MQTT 5; a subscription again at
-// another QoS is no new one for Retain Handling 1. [MQTT-3.3.1-10]
+// TestRetainedWithoutShare: section 4.8.2 of MQTT 5. For Retain Handling 1 a repeated
+// subscription is not new, even with another QoS. [MQTT-3.3.1-10]
 func TestRetainedWithoutShare(t *testing.T) {
 	b := startBroker(t, Config{})
 	addr := listen(t, b)
@@ -135,8 +135,8 @@ func TestNoNormalization(t *testing.T) {
 	c.sync()
 }
 
-// TestMaximumPacketSizeAtOnce: [MQTT-3.1.2-24] to the byte, for what goes out as it
-// comes, alone and in a row, as it was or in another version.
+// TestMaximumPacketSizeAtOnce: [MQTT-3.1.2-24] to the byte, for messages that are
+// forwarded at once, alone and in a run, in the same and in another version.
 func TestMaximumPacketSizeAtOnce(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{}))
 	for _, v := range []packet.Version{packet.V311, packet.V5} {

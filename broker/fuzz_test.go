@@ -11,9 +11,9 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// FuzzServeConn sends arbitrary bytes, before CONNECT or after it. Whatever
-// they are, the broker must not panic, must not hang, must forget the
-// connection when it ends, and must serve the next one.
+// FuzzServeConn sends arbitrary bytes, before or after CONNECT. The broker must not
+// panic or hang, must release the connection when it ends, and must serve the next
+// one.
 func FuzzServeConn(f *testing.F) {
 	for _, s := range []string{
 		"82 06 00 01 00 00 01 61", "30 05 0001 61 00 78", "32 07 0001 61 0001 00 78",
@@ -72,7 +72,7 @@ func FuzzServeConn(f *testing.F) {
 	})
 }
 
-// serveEnd connects over a socket, whose ends do not block each other.
+// serveEnd connects over a socket: its ends do not block each other.
 func serveEnd(t *testing.T, b *Broker) *peer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -14,8 +14,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// The steps of an input of FuzzBroker: a byte says which, and whose, and one
-// more what.
+// The steps of an input of FuzzBroker: a byte selects the step and the client, and
+// another one the details.
 const (
 	stepConnect     = iota // version, clean start, will, acknowledges by itself
 	stepSubscribe          // filter, QoS
@@ -50,7 +50,7 @@ type actor struct {
 	conn *acting // nil while there is none
 }
 
-// acting is a connection of an actor, whose reader judges what the broker says.
+// acting is a connection of an actor. Its reader checks the packets of the broker.
 type acting struct {
 	*peer
 	version packet.Version
@@ -71,7 +71,7 @@ func (a *actor) open(like acting) *acting {
 	return a.conn
 }
 
-// say writes b. A connection that the broker has ended takes nothing.
+// say writes b, unless the broker has ended the connection.
 func (c *acting) say(b []byte, err error) {
 	c.must(err)
 	_ = c.nc.SetWriteDeadline(time.Now().Add(patience))
@@ -97,8 +97,8 @@ func (a *actor) connect(how byte) {
 	c.say(p.Append(nil))
 }
 
-// listen reads to the end: everything must be well-formed, and none of it what
-// only clients send.
+// listen reads until the end: all packets must be well-formed, and of types that a
+// server may send.
 func (c *acting) listen() {
 	_ = c.nc.SetReadDeadline(time.Time{})
 	first := true
@@ -208,19 +208,19 @@ func (a *actor) play(what int, in []byte) []byte {
 	return in
 }
 
-// FuzzBroker plays steps of four clients, who share topics and come back to
-// their sessions, and lets them send arbitrary bytes between. Whatever they do,
-// the broker must not panic or hang, must say nothing that is malformed, must
-// forget connections that end, leave no goroutine, and must serve others.
+// FuzzBroker plays steps of four clients that share topics and resume their sessions,
+// with arbitrary bytes in between. The broker must not panic or hang, must not send
+// malformed packets, must release connections that end and all their goroutines, and
+// must serve other clients.
 func FuzzBroker(f *testing.F) {
 	for _, steps := range [][][]byte{
-		// A queue of QoS 2 for a session that comes back, is taken over, and ends.
+		// A queue of QoS 2 for a session that is resumed, taken over, and ended.
 		{stepFor(stepConnect, 0, 1), stepFor(stepSubscribe, 0, 0x10), stepFor(stepLeave, 0, 0), stepFor(stepConnect, 1, 5), stepFor(stepPublish, 1, 8), stepFor(stepAck, 1, 2),
 			stepFor(stepConnect, 0, 1), stepFor(stepAck, 0, 1), stepFor(stepLeave, 0, 0), stepFor(stepConnect, 0, 1), stepFor(stepConnect, 0, 33), stepFor(stepWait, 0, 20), stepFor(stepConnect, 0, 5)},
 		// A shared group of which one member leaves with what it has.
 		{stepFor(stepConnect, 0, 0xe2), stepFor(stepSubscribe, 0, 0x0b), stepFor(stepConnect, 1, 0xc2), stepFor(stepSubscribe, 1, 0x0b), stepFor(stepConnect, 2, 0x26),
 			stepFor(stepPublish, 2, 0x04), stepFor(stepPublish, 2, 0x14), stepFor(stepPublish, 2, 0x24), stepFor(stepPublish, 2, 0x34), stepFor(stepLeave, 1, 0), stepFor(stepWait, 0, 60)},
-		// A will, retained, and who asks for it later.
+		// A retained will, and a later subscription to it.
 		{stepFor(stepConnect, 0, 0x1d), stepFor(stepConnect, 1, 0x25), stepFor(stepSubscribe, 1, 0x0a), stepFor(stepLeave, 0, 0), stepFor(stepUnsubscribe, 1, 2), stepFor(stepConnect, 3, 0x25), stepFor(stepSubscribe, 3, 0x09)},
 	} {
 		var all []byte
@@ -266,7 +266,7 @@ func FuzzBroker(f *testing.F) {
 	})
 }
 
-// serves fails unless the broker, whose clients have gone, carries a message.
+// serves fails unless the broker delivers a message after all clients have left.
 func serves(t *testing.T, b *Broker) {
 	t.Helper()
 	time.Sleep(2 * patience) // for those that write yet

@@ -7,9 +7,9 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestLargeOverSlow: a subscriber that takes longer to read a message than it may
-// take nothing is no stalled one, though it has acknowledged nothing and a
-// publisher waits for that; once it reads no more, it is.
+// TestLargeOverSlow: a subscriber that needs longer than the stall timeout to read one
+// message is not stalled, although it acknowledges nothing meanwhile and a publisher
+// waits. It is stalled when it stops reading.
 func TestLargeOverSlow(t *testing.T) {
 	const size, n = 8 << 20, 4
 	virtual(t, Config{StallTimeout: time.Second, MaxQueuedBytes: 16 << 20}, func(t *testing.T, b *Broker) {

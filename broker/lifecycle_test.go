@@ -21,7 +21,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// settle waits until cond holds; it fails the test when it never does.
+// settle waits until cond holds, and fails the test if it never does.
 func settle(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !cond(); {
@@ -32,7 +32,8 @@ func settle(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// TestShutdown: clients are told, all goroutines end, later connections are refused.
+// TestShutdown: clients get a DISCONNECT, all goroutines end, later connections are
+// refused.
 func TestShutdown(t *testing.T) {
 	before := runtime.NumGoroutine()
 	b := New(Config{})
@@ -98,8 +99,8 @@ func TestShutdownCuts(t *testing.T) {
 	})
 }
 
-// TestChurn: many clients come, subscribe, publish to each other and go in
-// every way there is; nothing is left of them.
+// TestChurn: many clients connect, subscribe, publish to each other and end in every
+// possible way. The broker keeps nothing of them.
 func TestChurn(t *testing.T) {
 	const rounds, parallel = 50, 20
 	b := startBroker(t, Config{})
@@ -139,7 +140,7 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// TestIdleBroker: a broker nobody is connected to runs no goroutine.
+// TestIdleBroker: a broker without connections runs no goroutine.
 func TestIdleBroker(t *testing.T) {
 	before := runtime.NumGoroutine()
 	b := New(Config{})
@@ -176,8 +177,8 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// TestListeners serves plain and TLS listeners at once. A TLS peer that
-// says nothing does not keep others from connecting.
+// TestListeners serves plain and TLS listeners at once. A silent TLS peer does not
+// keep others from connecting.
 func TestListeners(t *testing.T) {
 	cert, pool := certificate(t)
 	b := startBroker(t, Config{})
@@ -219,7 +220,7 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// TestTLSHandshakeTimeout: a TLS peer that says nothing is closed in the end.
+// TestTLSHandshakeTimeout: the broker closes the connection of a silent TLS peer.
 func TestTLSHandshakeTimeout(t *testing.T) {
 	cert, _ := certificate(t)
 	b := startBroker(t, Config{ConnectTimeout: 50 * time.Millisecond})
@@ -231,8 +232,8 @@ func TestTLSHandshakeTimeout(t *testing.T) {
 	join(t, l.Addr().String()).wantEOF()
 }
 
-// TestSlowExchange: who does not go on with an exchange is not waited for longer
-// than for a CONNECT, and the log says so.
+// TestSlowExchange: the timeout for CONNECT also applies to an exchange that the
+// client does not continue, and the log says so.
 func TestSlowExchange(t *testing.T) {
 	lines := make(chan string, 1)
 	addr := listen(t, startBroker(t, Config{

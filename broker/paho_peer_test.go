@@ -11,8 +11,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// pahoSuite is what one test of the interoperability suites of Eclipse
-// paho.mqtt.testing has: a broker and a way to it.
+// pahoSuite is the environment of one test of the interoperability suites of Eclipse
+// paho.mqtt.testing: a broker and a way to connect to it.
 type pahoSuite struct {
 	*testing.T
 	b       *Broker
@@ -21,9 +21,9 @@ type pahoSuite struct {
 	addr    string
 }
 
-// pahoConfig is a broker as those suites expect it: one filter that nobody may
-// subscribe to, a Keep Alive of no more than a minute, and a Receive Maximum
-// that their client can go beyond.
+// pahoConfig is the broker that those suites expect: with one filter to which no client
+// may subscribe, a Keep Alive of at most a minute, and a Receive Maximum that their
+// client can exceed.
 var pahoConfig = Config{
 	ReceiveMaximum: 20, MaxKeepAlive: time.Minute,
 	RefusedFilters: []string{"test/nosubscribe", "nosubscribe"},
@@ -67,8 +67,8 @@ func (s *pahoSuite) wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// pahoMessage is what the suite's publishArrived is told, with the topic
-// as the broker sent it.
+// pahoMessage has the arguments of the suite's publishArrived, with the topic as sent
+// by the broker.
 type pahoMessage struct {
 	topic, payload string
 	qos            byte
@@ -76,8 +76,8 @@ type pahoMessage struct {
 	props          packet.Properties
 }
 
-// pahoClient is that suite's client: it answers in the background, keeps what
-// its callbacks are told, and leaves Topic Aliases as they come.
+// pahoClient is the client of that suite: it answers in the background, keeps the
+// arguments of its callbacks, and does not resolve Topic Aliases.
 type pahoClient struct {
 	*peer
 	s      *pahoSuite
@@ -124,7 +124,7 @@ func (s *pahoSuite) tryConnect(id string, set ...func(p *packet.Connect)) *pahoC
 	return c
 }
 
-// resume asks for the session there is.
+// resume resumes the existing session.
 func resume(p *packet.Connect) { p.CleanStart = false }
 
 // expiry keeps the session: for so many seconds in MQTT 5, and in 3.1.1 for good.
@@ -148,7 +148,7 @@ func willOf(topic, payload string, props packet.Properties) func(p *packet.Conne
 	}
 }
 
-// read handles what comes until the connection ends.
+// read handles packets until the connection ends.
 func (c *pahoClient) read() {
 	defer func() {
 		close(c.closed)
@@ -171,7 +171,7 @@ func (c *pahoClient) read() {
 	}
 }
 
-// tell wakes up whoever waits for something.
+// tell wakes up the goroutines that wait for a condition.
 func (c *pahoClient) tell() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,7 +212,7 @@ func (c *pahoClient) check(err error) {
 	}
 }
 
-// onPublish tells of a message, or keeps it until its PUBREL comes.
+// onPublish reports a message, or keeps it until its PUBREL.
 func (c *pahoClient) onPublish(f packet.Frame) {
 	if c.paused {
 		return
@@ -257,7 +257,8 @@ func (c *pahoClient) onAck(f packet.Frame) {
 	}
 }
 
-// answer writes an acknowledgement; an error shows in what does not come.
+// answer writes an acknowledgement. It ignores errors: the next packet is then
+// missing.
 func (c *pahoClient) answer(t packet.Type, id uint16) {
 	_, _ = c.nc.Write(packet.AppendAck(nil, t, id))
 }
@@ -294,7 +295,7 @@ func (c *pahoClient) subscribe(subs ...packet.Subscription) []packet.ReasonCode 
 	return c.subscribeAs(0, subs...)
 }
 
-// subscribeAs is subscribe with a Subscription Identifier; 0 is none.
+// subscribeAs is subscribe with a Subscription Identifier; 0 means none.
 func (c *pahoClient) subscribeAs(id uint32, subs ...packet.Subscription) []packet.ReasonCode {
 	c.s.Helper()
 	p := packet.Subscribe{PacketID: c.nextID(), Subscriptions: subs}

@@ -14,8 +14,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// patience bounds every wait of these tests; nothing waits for it to pass but
-// a test that fails.
+// patience is the timeout of every wait in these tests. Only a failing test waits for
+// so long.
 const patience = 10 * time.Second
 
 // startBroker makes a broker that is gone at the end of the test.
@@ -178,8 +178,8 @@ func (c *peer) wantPublish(topic, payload string, qos byte) packet.Publish {
 	return p
 }
 
-// wantAck reads an acknowledgement. Code 0 stands for success, whether somebody
-// has subscribed or not.
+// wantAck reads and checks an acknowledgement. Code 0 also accepts No matching
+// subscribers.
 func (c *peer) wantAck(t packet.Type, id uint16, code packet.ReasonCode) {
 	c.t.Helper()
 	var a packet.Ack

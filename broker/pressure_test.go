@@ -81,13 +81,13 @@ func (c *peer) answer(b []byte) {
 	c.must(err)
 }
 
-// drain reads whatever comes until the connection ends.
+// drain reads until the connection ends.
 func (c *peer) drain() {
 	for c.patient().First != 0 {
 	}
 }
 
-// held is what the broker keeps in memory for a session.
+// held is how many bytes the broker keeps in memory for a session.
 func (b *Broker) held(id string) int {
 	b.mu.Lock()
 	s := b.sessions[id]
@@ -182,8 +182,8 @@ func TestNarrowWindow(t *testing.T) {
 	})
 }
 
-// TestSelfFlood: a client may write much more to itself than fits anywhere
-// before it reads, up to the limit.
+// TestSelfFlood: before it reads, a client may publish to itself much more than the
+// buffers hold, up to the limit.
 func TestSelfFlood(t *testing.T) {
 	for _, qos := range []byte{0, 1} {
 		virtual(t, Config{MaxQueuedBytes: 8 << 20}, func(t *testing.T, b *Broker) {
@@ -197,8 +197,8 @@ func TestSelfFlood(t *testing.T) {
 	}
 }
 
-// TestSelfFloodWithoutReading: beyond the limit the client is not read from,
-// and after the stall timeout it is cut off.
+// TestSelfFloodWithoutReading: beyond the limit the broker does not read from the
+// client, and after the stall timeout it ends the connection.
 func TestSelfFloodWithoutReading(t *testing.T) {
 	for _, qos := range []byte{0, 1} {
 		virtual(t, Config{MaxQueuedBytes: 1 << 20}, func(t *testing.T, b *Broker) {
@@ -305,8 +305,8 @@ func TestMutualWindows(t *testing.T) {
 	})
 }
 
-// TestCircle: three clients write in a circle before they read, each one more
-// than the broker passes on, and one of them more than it may hold.
+// TestCircle: three clients write in a circle before they read, each one more than
+// the broker forwards, and one of them more than its session may hold.
 func TestCircle(t *testing.T) {
 	virtual(t, Config{MaxQueuedBytes: 1 << 20}, func(t *testing.T, b *Broker) {
 		counts := []int{800, 800, 3000} // KiB from client i to the next one
@@ -336,8 +336,8 @@ func TestCircle(t *testing.T) {
 	})
 }
 
-// TestBlame: when a subscriber cannot acknowledge because its own publications
-// wait for another one that takes nothing, that other one is cut off.
+// TestBlame: a subscriber cannot acknowledge because its own publications wait for
+// another one that reads nothing. The broker disconnects that other one.
 func TestBlame(t *testing.T) {
 	virtual(t, Config{MaxQueuedBytes: 1 << 20, StallTimeout: 5 * time.Second}, func(t *testing.T, b *Broker) {
 		dead := connectPipe(t, b, clean(packet.V311, "dead"))
@@ -380,7 +380,7 @@ func TestHeldUpIsNotSilent(t *testing.T) {
 	})
 }
 
-// TestStall: a subscriber that takes nothing is cut off, so that others go on.
+// TestStall: a subscriber that reads nothing is disconnected, so that others continue.
 func TestStall(t *testing.T) {
 	virtual(t, Config{StallTimeout: 5 * time.Second}, func(t *testing.T, b *Broker) {
 		const n = 1000
@@ -428,7 +428,7 @@ func (c *peer) frameOf(t packet.Type) {
 	}
 }
 
-// TestPingFlood: answers nobody reads do not pile up either.
+// TestPingFlood: unread answers do not accumulate either.
 func TestPingFlood(t *testing.T) {
 	virtual(t, Config{MaxQueuedBytes: 64 << 10}, func(t *testing.T, b *Broker) {
 		c := connectPipe(t, b, clean(packet.V311, "c"))

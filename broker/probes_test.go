@@ -8,8 +8,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestProbes sends what the tables of the standard allow and what they do not,
-// and compares what becomes of the connection, and the reason code.
+// TestProbes sends packets, valid and invalid by the tables of the standard, and checks
+// whether the connection ends, and with which reason code.
 func TestProbes(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{}))
 	for _, set := range []struct {
@@ -46,7 +46,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// probe fails unless the broker does with p what the standard says.
+// probe fails unless the broker treats p as the standard says.
 func probe(t *testing.T, addr string, v packet.Version, p mqtttest.Probe) {
 	t.Helper()
 	c := join(t, addr)
@@ -71,8 +71,8 @@ func probe(t *testing.T, addr string, v packet.Version, p mqtttest.Probe) {
 	}
 }
 
-// fate reads to PINGRESP or the end, and returns the reason code of the CONNACK
-// or DISCONNECT that says why.
+// fate reads until PINGRESP or the end, and returns the reason code of the CONNACK or
+// DISCONNECT.
 func (c *peer) fate() (code byte, open bool) {
 	for {
 		f, err := c.next()

@@ -8,8 +8,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestProtocolErrors sends what no client may send. MQTT 5 clients are told
-// the reason, 3.x ones are closed without a word, and the broker lives on.
+// TestProtocolErrors sends packets that no client may send. MQTT 5 clients get the
+// reason in DISCONNECT, 3.x connections are just closed, and the broker continues.
 func TestProtocolErrors(t *testing.T) {
 	one := byte(1)
 	b := startBroker(t, Config{
@@ -87,7 +87,7 @@ func TestReceiveMaximum(t *testing.T) {
 	}
 	c.publish("a", "", 1, 4)
 	c.wantClosed(packet.ReasonReceiveMaximumExceeded)
-	// Within one batch, none of whose acknowledgements can have been seen.
+	// In one batch: the client cannot have seen any acknowledgement.
 	c = connect(t, addr, clean(packet.V5, "c"))
 	c.raw(strings.Repeat("32 06 0001 61 0001 00", 4))
 	for range 3 {
@@ -102,7 +102,7 @@ func TestReceiveMaximum(t *testing.T) {
 	}
 }
 
-// TestFirstPacket opens with something that is no acceptable CONNECT.
+// TestFirstPacket starts with packets that are not an acceptable CONNECT.
 func TestFirstPacket(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{MaxClients: 1}))
 	for _, tc := range []struct {

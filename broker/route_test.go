@@ -232,7 +232,7 @@ func TestShared(t *testing.T) {
 	plain.sync3("a/b", 5)
 }
 
-// sync3 takes n more messages of topic, then nothing.
+// sync3 expects n more messages of topic, and then no other.
 func (c *peer) sync3(topic string, n int) {
 	c.t.Helper()
 	for range n {
@@ -291,8 +291,8 @@ func TestRetained(t *testing.T) {
 	late.sync()
 }
 
-// TestMaximumPacketSize: what is too large for a subscriber is left out, and
-// does not use up its window.
+// TestMaximumPacketSize: a message that is too large for a subscriber is omitted, and
+// does not use its window.
 func TestMaximumPacketSize(t *testing.T) {
 	b := startBroker(t, Config{})
 	addr := listen(t, b)

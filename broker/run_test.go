@@ -12,8 +12,8 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// TestRuns: what the broker makes of many packets in one read is what it makes
-// of them when each comes alone and has to look for its subscribers again.
+// TestRuns: the broker sends the same packets whether many arrive in one read, or each
+// arrives alone after a change of the subscriptions.
 func TestRuns(t *testing.T) {
 	for _, v := range []packet.Version{packet.V311, packet.V5} {
 		for seed := range uint64(3) {
@@ -113,7 +113,7 @@ func outcome(t *testing.T, v packet.Version, writes [][]byte, unsettled bool) ma
 	other.connect(clean(v, "other"))
 	for _, w := range writes {
 		if unsettled {
-			// Once this byte has been read, what came before has been handled.
+			// When this byte has been read, everything before it has been handled.
 			publisher.write(w[:1], nil)
 			other.subscribe(sub("elsewhere", 0))
 			w = w[1:]

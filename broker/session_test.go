@@ -46,9 +46,9 @@ func (b *Broker) waitOffline(t testing.TB, id string) {
 	}
 }
 
-// TestResume: what was not acknowledged is sent again in the original order
-// with DUP and the same identifier, PUBREL where PUBREC had come; then what was
-// queued meanwhile follows. QoS 0 is not queued.
+// TestResume: unacknowledged messages are resent in the original order, with DUP and
+// the same identifier, or as PUBREL after a PUBREC. The messages queued meanwhile
+// follow. QoS 0 is not queued.
 func TestResume(t *testing.T) {
 	for _, v := range versions {
 		t.Run(v.String(), func(t *testing.T) {
@@ -127,7 +127,7 @@ func (b *Broker) checkAccounts(t *testing.T, id string, used int) {
 	}
 }
 
-// TestResumeTwice loses the connection again before everything is sent again.
+// TestResumeTwice loses the connection again before everything is resent.
 func TestResumeTwice(t *testing.T) {
 	b := startBroker(t, Config{})
 	addr := listen(t, b)
@@ -262,8 +262,8 @@ func TestQoS2SurvivesReconnect(t *testing.T) {
 	s.sync()
 }
 
-// TestOfflineQueueBound: a session without connection takes only so much; the
-// rest is counted as dropped.
+// TestOfflineQueueBound: the queue of a session without a connection is bounded. Other
+// messages are counted as dropped.
 func TestOfflineQueueBound(t *testing.T) {
 	b := startBroker(t, Config{MaxQueuedMessages: 3})
 	addr := listen(t, b)
@@ -365,7 +365,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestNoConnect: a connection that says nothing is closed.
+// TestNoConnect: a silent connection is closed.
 func TestNoConnect(t *testing.T) {
 	virtual(t, Config{}, func(t *testing.T, b *Broker) {
 		c := joinPipe(t, b)
@@ -412,8 +412,8 @@ func TestDisconnectExpiry(t *testing.T) {
 	})
 }
 
-// TestMessageExpiry: what is queued too long is not delivered, and the rest
-// with the interval that is left. Retained messages as well.
+// TestMessageExpiry: messages queued for too long are not delivered, and others carry
+// the remaining interval. The same holds for retained messages.
 func TestMessageExpiry(t *testing.T) {
 	virtual(t, Config{}, func(t *testing.T, b *Broker) {
 		c := connectPipe(t, b, kept(packet.V5, "c"))

@@ -21,9 +21,9 @@ func narrow(p packet.Connect) packet.Connect {
 	return p
 }
 
-// TestSharedTakeOver: what a member of a shared subscription leaves behind goes
-// to another one when its session ends: QoS 1 that it has not acknowledged, and
-// what it has never been sent. QoS 2 in flight does not. [MQTT-4.8.2-5]
+// TestSharedTakeOver: when the session of a member of a shared subscription ends,
+// another member gets its unacknowledged QoS 1 messages and those that it was never
+// sent. QoS 2 in flight is dropped. [MQTT-4.8.2-5]
 func TestSharedTakeOver(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -79,8 +79,8 @@ func TestSharedTakeOver(t *testing.T) {
 	}
 }
 
-// TestSharedWaits: as long as the session lives, what was sent to its member is
-// for that member. [MQTT-4.8.2-4]
+// TestSharedWaits: as long as the session of a member lives, messages sent to it are
+// for this member only. [MQTT-4.8.2-4]
 func TestSharedWaits(t *testing.T) {
 	b := startBroker(t, Config{})
 	addr := listen(t, b)
@@ -101,7 +101,7 @@ func TestSharedWaits(t *testing.T) {
 	other.sync()
 }
 
-// TestSharedRefused: what a member refuses is discarded. [MQTT-4.8.2-6]
+// TestSharedRefused: a message that a member refuses is discarded. [MQTT-4.8.2-6]
 func TestSharedRefused(t *testing.T) {
 	b := startBroker(t, Config{})
 	addr := listen(t, b)
@@ -118,7 +118,7 @@ func TestSharedRefused(t *testing.T) {
 	other.sync()
 }
 
-// TestSharedLast: with the last member the messages go.
+// TestSharedLast: when the last member leaves, its messages are dropped.
 func TestSharedLast(t *testing.T) {
 	b := startBroker(t, Config{})
 	addr := listen(t, b)

@@ -17,9 +17,8 @@ type chopped struct {
 
 func (c chopped) Read(b []byte) (int, error) { return c.Conn.Read(b[:min(c.n, len(b))]) }
 
-// life is the whole life of a client in one stream: what it says to a broker
-// on which it is alone, packets on both sides of a border of the length field
-// among them.
+// life is everything that a client sends to a broker on which it is alone, as one
+// stream. It has packets on both sides of a limit of the length field.
 func life(t *testing.T, v packet.Version) (raw []byte) {
 	t.Helper()
 	add := func(b []byte, err error) {
@@ -56,9 +55,9 @@ func life(t *testing.T, v packet.Version) (raw []byte) {
 	return raw
 }
 
-// converse says parts, one write each, over a pipe whose reads are of n bytes at
-// most, and returns the broker's packets, sorted: answers and messages may
-// change places.
+// converse writes parts, one write each, over a pipe whose reads return at most n
+// bytes. It returns the broker's packets sorted, because the order of answers and
+// messages may vary.
 func converse(t *testing.T, v packet.Version, n int, parts ...[]byte) (said []string) {
 	t.Helper()
 	b := New(Config{})
@@ -94,8 +93,8 @@ func converse(t *testing.T, v packet.Version, n int, parts ...[]byte) (said []st
 // PUBCOMP, UNSUBACK, PINGRESP, and a PUBLISH for each of four.
 const packetsOfLife = 11
 
-// TestSplits: however the network cuts what a client says, into two at any
-// place or into pieces of any size from one byte up, the broker hears the same.
+// TestSplits: the broker sends the same packets however the network splits the stream
+// of a client: in two at any place, or into pieces of any size from one byte up.
 func TestSplits(t *testing.T) {
 	for _, v := range versions {
 		t.Run(v.String(), func(t *testing.T) {

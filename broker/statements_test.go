@@ -65,8 +65,8 @@ func TestClientIdentifiers(t *testing.T) {
 	c.wantEOF()
 }
 
-// TestSubackOfMQTT31: it has no failure; the answer to a filter that is not taken
-// is a QoS all the same. [MQTT31 3.9]
+// TestSubackOfMQTT31: SUBACK has no failure code, so the answer to a refused filter is
+// a QoS. [MQTT31 3.9]
 func TestSubackOfMQTT31(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{RefusedFilters: []string{"no"}}))
 	deep := strings.Repeat("a/", maxLevels) + "a"
@@ -125,7 +125,7 @@ func TestSessionForever(t *testing.T) {
 }
 
 // TestAssignedIdentifier: [MQTT-3.1.3-6] [MQTT-3.1.3-7] [MQTT-3.2.2-16] a client
-// without an identifier gets one that nobody has, and keeps its session by it.
+// without an identifier gets a unique one, and can resume its session with it.
 func TestAssignedIdentifier(t *testing.T) {
 	b := startBroker(t, Config{})
 	addr := listen(t, b)
@@ -146,7 +146,7 @@ func TestAssignedIdentifier(t *testing.T) {
 	if _, ack = connectAck(t, addr, p); !ack.SessionPresent || ack.Properties.AssignedClientID != nil {
 		t.Errorf("%+v", ack)
 	}
-	// 3.1.1 has no way to be told, and a client of its own all the same.
+	// 3.1.1 cannot learn its identifier, but each client has its own.
 	connect(t, addr, clean(packet.V311, "")).sync()
 	connect(t, addr, clean(packet.V311, "")).sync()
 }
@@ -278,7 +278,7 @@ func TestNothingAfter(t *testing.T) {
 }
 
 // TestWillOutOfReach: [MQTT-3.2.2-12] [MQTT-3.2.2-13]; 3.1.1 has no return code for
-// either, and so is closed without a word. [MQTT-3.2.2-6] of 3.1.1
+// either, so that the connection is just closed. [MQTT-3.2.2-6] of 3.1.1
 func TestWillOutOfReach(t *testing.T) {
 	addr := listen(t, startBroker(t, Config{MaximumQoS: new(byte), RetainUnavailable: true}))
 	for _, tc := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/mqttload/mqttload/broker"
 )
 
-// TestQuestionsCanFail: a broker whose fault is another than the question says
-// gives a wrong answer. One that could not fail would say nothing.
+// TestQuestionsCanFail: a broker with a different fault gives a wrong answer. An answer
+// that could not fail would prove nothing.
 func TestQuestionsCanFail(t *testing.T) {
 	delayed := func(d time.Duration) broker.Fault { return broker.Fault{Effect: broker.Delay(d)} }
 	lost := func(n, times int64) broker.Fault {
@@ -45,7 +45,7 @@ func TestQuestionsCanFail(t *testing.T) {
 				}
 				return
 			}
-			t.Fatal("there is no such question")
+			t.Fatal("unknown question")
 		})
 	}
 }
@@ -73,7 +73,7 @@ func TestComputedAnswersCanFail(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	for _, a := range knownAnswers(t.Context()) {
 		t.Logf("%s: %s", a.Name, a.Seen)
-		// What a busy machine delays is no fault of the tool.
+		// A busy machine may delay messages.
 		if !a.Passed && !strings.Contains(a.Name, "delays") {
 			t.Errorf("%s: expected %s, seen %s", a.Name, a.Expected, a.Seen)
 		}

@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d known answers, want 5", n)
 	}
 	for _, a := range r.Calibration.Answers {
-		// What a busy machine delays is no fault of the tool.
+		// A busy machine may delay messages.
 		if !a.Passed && !strings.Contains(a.Name, "delays") {
 			t.Errorf("wrong answer: %+v", a)
 		}
