@@ -67,7 +67,7 @@ func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 	if s["ca-out"].source != s["cert"].source {
 		s.settle("ca-out", []string{"cert"}, &bad)
 	} else if s["cert"].source > 0 {
-		bad.Usage("leave one of them out", "%s is for the throw-away certificate, and %s gives another one", s["ca-out"].place, s["cert"].place)
+		bad.Usage("remove one of them", "%s writes the CA of the temporary certificate, but %s gives another certificate", s["ca-out"].place, s["cert"].place)
 	}
 	o := brokerOptions{
 		listen: s["listen"].value(), tlsListen: s["tls-listen"].value(), cert: s["cert"].value(), key: s["key"].value(),
@@ -89,7 +89,7 @@ func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 		bad.Usage("give the certificate with --cert", "%s without --cert", s["key"].place)
 	}
 	if s["users"].source > 0 && o.users == "" {
-		bad.Usage("name the file, or leave it out to let everybody connect", "%s: names no file", s["users"].place)
+		bad.Usage("name the file, or leave it out to let anyone connect", "%s: the file name is missing", s["users"].place)
 	}
 	checkReference(s, &bad)
 	o.limits = brokerLimits(s, &bad)
@@ -107,13 +107,13 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 	}
 	cfg := o.limits
 	cfg.ServerReference, cfg.ServerReferenceCode = o.reference, referenceCodes[o.referenceCode]
-	who := "everybody may connect"
+	who := "no authentication"
 	if o.users != "" {
 		var err error
 		if cfg.Users, err = a.readUsers(o.users); err != nil {
 			return err
 		}
-		who = "every user may do everything"
+		who = "every user may publish and subscribe to everything"
 	}
 	if !o.quiet {
 		cfg.Logf = func(format string, args ...any) { a.warn(format, args...) }
@@ -130,7 +130,7 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 			return bench.Faultf(bench.Usage, "choose a file in a directory that exists", "--addr-file %s: %v", o.addrFile, file.Cause(err))
 		}
 	}
-	a.warn("this broker is made for measuring, not for production: %s, and it keeps nothing", who)
+	a.warn("this broker is made for measuring, not for production: %s, nothing persisted", who)
 	ctx, stop := a.interruptible(ctx, func() {})
 	defer stop()
 	for _, u := range urls {
@@ -187,7 +187,7 @@ func (t *terminal) warnPublic(addr string) {
 		return
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		t.warn("warning: %s is not a loopback address: everybody who reaches it may publish and subscribe", addr)
+		t.warn("warning: %s is not a loopback address: anyone who can reach it may publish and subscribe", addr)
 	}
 }
 
@@ -213,7 +213,7 @@ func serverTLS(o brokerOptions) (*tls.Config, error) {
 	}
 	bundle, err := tlsconf.ThrowAway(hosts, time.Now())
 	if err != nil {
-		return nil, fmt.Errorf("make a throw-away certificate: %w", err)
+		return nil, fmt.Errorf("make a temporary certificate: %w", err)
 	}
 	if o.caOut != "" {
 		if err := checkReplaceable(o.caOut); err != nil {

@@ -69,7 +69,7 @@ func (t *terminal) readUsers(path string) (*broker.Users, error) {
 		return nil, bench.Faultf(bench.Usage, "", "--users %s: %v", path, err)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
-		t.warn("warning: everybody can read the file of users %s", path)
+		t.warn("warning: everyone on this machine can read the users file %s", path)
 		t.warn("hint: chmod 600 it")
 	}
 	return users, nil

@@ -90,9 +90,9 @@ func (a *app) calibrate(c *cobra.Command, args []string) error {
 		Run: result.Run{ID: o.RunID, Started: time.Now().UTC(), Status: result.StatusComplete, Command: commandLine(c, args, calibrateFlags)},
 	}
 	if !s["quiet"].on() {
-		a.warn("calibrating: %s of every measurement; leave the machine alone meanwhile", text.Count(o.Rounds, "round"))
+		a.warn("calibrating: %s of every measurement; leave the machine idle until then", text.Count(o.Rounds, "round"))
 		if o.LoadAverage != nil && *o.LoadAverage > float64(env.Cores)/2 {
-			a.warn("warning: other work loads this machine (load average %.1f on %s): times come out too long and ceilings too low", *o.LoadAverage, text.Count(env.Cores, "core"))
+			a.warn("warning: this machine is busy (load average %.1f on %s): times will be too long and ceilings too low", *o.LoadAverage, text.Count(env.Cores, "core"))
 		}
 		a.noteReplaced(outs)
 		o.Progress = a.calibrateProgress()
@@ -118,7 +118,7 @@ func (a *app) calibrate(c *cobra.Command, args []string) error {
 // calibrateError is why there is no result.
 func calibrateError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return bench.Faultf(bench.Interrupted, "", "interrupted: a calibration in part is none")
+		return bench.Faultf(bench.Interrupted, "", "interrupted: a partial calibration is not kept")
 	}
 	return bench.Faultf(bench.Internal, "", "calibrate: %v", err)
 }
@@ -167,7 +167,7 @@ func (t *terminal) calibrateProgress() func(string) {
 // calibrateVerdict is what a calibration is faulted for.
 func calibrateVerdict(c *result.Calibration) (bad bench.Faults) {
 	for _, w := range c.Wrong() {
-		bad.Add(bench.Internal, "on a busy machine try again; else this is a fault of mqttload: please report it",
+		bad.Add(bench.Internal, "try again if the machine was busy; otherwise this is a bug in mqttload: please report it",
 			"known answer: %s: expected %s, seen %s", w.Name, w.Expected, w.Seen)
 	}
 	return bad

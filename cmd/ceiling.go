@@ -22,11 +22,11 @@ func calibrationPath() string {
 func (t *terminal) saveCalibration(r *result.Report, part bool) {
 	path := calibrationPath()
 	if path == "" {
-		t.warn("note: there is no cache directory to keep the calibration in")
+		t.warn("note: the calibration is not saved: there is no cache directory")
 		return
 	}
 	if old, err := result.Read(path); part && err == nil && result.CheckCalibration(old, r) == nil {
-		t.warn("note: the calibration that was kept before stays: this one is of a part of its cases")
+		t.warn("note: the saved calibration stays, because this one covers only some of its cases")
 		return
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -34,6 +34,6 @@ func (t *terminal) saveCalibration(r *result.Report, part bool) {
 		err = result.Write(path, r)
 	}
 	if err != nil {
-		t.warn("warning: the calibration is not kept, run will not know it: %v", err)
+		t.warn("warning: the calibration could not be saved, so run will show no ceilings: %v", err)
 	}
 }

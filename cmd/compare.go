@@ -119,7 +119,7 @@ func sides(s settings, args []string, bad *bench.Faults) (base []string, heads [
 	case len(heads) == 0:
 		bad.Usage("name a second file, or compare inside this one with --across KEY", "there is no head to compare %s with", printable(base[0]))
 	case len(head) > 0 && len(args) > 0:
-		bad.Usage("leave one of them out", "both --head and an argument name the head")
+		bad.Usage("remove one of them", "both --head and an argument name the head")
 	}
 	return base, heads
 }

@@ -24,7 +24,7 @@ func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, bench.Faul
 	env := a.readEnv(specs, &bad)
 	path, found := configPath(c, env)
 	if quiet := c.Flags().Lookup("quiet"); found && quiet.Value.String() != "true" {
-		a.warn("note: using %s of this directory", path)
+		a.warn("note: using %s from this directory", path)
 	}
 	config := readConfig(path, specs, &bad)
 

@@ -79,5 +79,5 @@ func stdoutError(err error) error {
 	case errors.As(err, &path):
 		err = path.Err
 	}
-	return bench.Faultf(bench.Internal, "redirect it to where there is room", "write standard output: %v", err)
+	return bench.Faultf(bench.Internal, "redirect it to a place with free space", "write standard output: %v", err)
 }

@@ -37,7 +37,7 @@ func readJudge(s settings, sc *scenarios.Scenario, cases []scenarios.Case, outs 
 	for _, path := range baseline {
 		if o := outs.writing(path); o != "" {
 			bad.Usage("write the report to another file, and replace the baseline when the run is good",
-				"%s %s: the run would write over it with --output %s", s["baseline"].place, path, o)
+				"%s %s: the run would overwrite it with --output %s", s["baseline"].place, path, o)
 		}
 	}
 	j.Baseline = readInputs(baseline, bad)

@@ -37,7 +37,7 @@ func ledgerOf(s settings, read []string, outs outputs, bad *bench.Faults) *ledge
 	own.check(one.place, bad)
 	for _, name := range read {
 		if own.writing(name) != "" {
-			bad.Usage("write to another file", "%s %s: it would write over %s, which is read", one.place, path, name)
+			bad.Usage("write to another file", "%s %s: it would overwrite %s, which is an input", one.place, path, name)
 		}
 	}
 	for _, o := range outs {
@@ -96,5 +96,5 @@ func (l *ledgerFile) finish() bench.Faults {
 	if l.temp != "" {
 		_ = os.Remove(l.temp)
 	}
-	return bench.Faults{bench.Faultf(bench.Internal, "make room, or choose another file", "write ledger %s: %v", l.path, file.Cause(l.err))}
+	return bench.Faults{bench.Faultf(bench.Internal, "free some space, or choose another file", "write ledger %s: %v", l.path, file.Cause(l.err))}
 }

@@ -33,7 +33,7 @@ func (a *app) run(ctx context.Context) (code int) {
 	defer func() {
 		// A goroutine dump says nothing to users, and may hold their password.
 		if r := recover(); r != nil {
-			code = a.report(bench.Faultf(bench.Internal, "this is a fault of mqttload: please report it",
+			code = a.report(bench.Faultf(bench.Internal, "this is a bug in mqttload: please report it",
 				"internal error: %v at %s", r, panicSite(string(debug.Stack()))))
 		}
 	}()

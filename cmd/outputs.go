@@ -74,7 +74,7 @@ func (known formatSet) parseOutput(s string) (output, error) {
 	if name, ok := report.FormatOf(s); ok && slices.Contains(known, name) {
 		return output{name, s}, nil
 	}
-	return output{}, fmt.Errorf("the name does not tell the format: end it as in report.json, report.md or report.html, or write FORMAT=FILE with FORMAT one of %s",
+	return output{}, fmt.Errorf("the name does not show the format: end it as in report.json, report.md or report.html, or write FORMAT=FILE with FORMAT one of %s",
 		strings.Join(known, ", "))
 }
 
@@ -125,7 +125,7 @@ func (outs outputs) spare(s settings, read []string, bad *bench.Faults) {
 	for _, path := range read {
 		if o := outs.writing(path); o != "" && !slices.Contains(told, o) {
 			told = append(told, o)
-			bad.Usage("write to another file", "%s %s: it would write over %s, which is read", s["output"].place, o, path)
+			bad.Usage("write to another file", "%s %s: it would overwrite %s, which is an input", s["output"].place, o, path)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (o output) put(stdout io.Writer, content []byte) bench.Faults {
 		return bench.AsFaults(stdoutError(err), bench.Internal)
 	}
 	if err := o.write(content); err != nil {
-		return bench.Faults{bench.Faultf(bench.Internal, "make room, or choose another file; the result stands above", "%v", err)}
+		return bench.Faults{bench.Faultf(bench.Internal, "free some space, or choose another file; the result is printed above", "%v", err)}
 	}
 	return nil
 }

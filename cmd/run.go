@@ -114,7 +114,7 @@ func openScenario(args []string, bad *bench.Faults) *scenarios.Scenario {
 		name = args[0]
 	}
 	if strings.Contains(name, "://") {
-		bad.Usage("give the broker with --url", "%s is no scenario", printable(name))
+		bad.Usage("give the broker with --url", "%s is not a scenario", printable(name))
 		return nil
 	}
 	sc, err := scenarios.Open(name)
@@ -135,7 +135,7 @@ func (a *app) override(sc *scenarios.Scenario, s settings, bad *bench.Faults) {
 	s.settle("transport", []string{"tls"}, bad)
 	s.settleRates(bad)
 	if s["password"].source == fromFlag {
-		a.warn("warning: --password shows in ps to everybody on this machine: --password-file and --password-env do not")
+		a.warn("warning: --password is visible to everyone on this machine, in ps: use --password-file or --password-env")
 	}
 	for _, one := range s.in(runFlags) {
 		if !one.tool {
@@ -206,7 +206,7 @@ func (r *run) run(ctx context.Context) error {
 	}
 	view := r.view(r.a.terminal, len(r.cfg.Cases))
 	ctx, stop := r.a.interruptible(ctx, func() {
-		view.note("interrupted: finishing what is under way; once more to quit at once")
+		view.note("interrupted: finishing the running work; interrupt again to quit at once")
 	})
 	defer stop()
 	r.watch(view)
@@ -252,7 +252,7 @@ func (r *run) watch(v view) {
 // finish prints what was measured and judged, and writes the files.
 func (r *run) finish(out bench.Outcome) error {
 	if out.NoCeilings != nil && !r.quiet {
-		r.a.warn("note: no ceilings are shown: %v; mqttload calibrate measures them anew", out.NoCeilings)
+		r.a.warn("note: no ceilings are shown: %v; run mqttload calibrate again", out.NoCeilings)
 	}
 	compared := comparedWith(r.cfg.Judge.Baseline, out.Judged)
 	if f := r.outs.stdout(); len(compared) > 0 && f != "console" && f != "markdown" && !r.quiet {

@@ -68,7 +68,7 @@ func (s settings) settle(one string, others []string, bad *bench.Faults) {
 	case own < strongest:
 		delete(s, one)
 	case own > 0:
-		bad.Usage("leave one of them out", "%s and --%s say the same thing twice", s[one].place, strings.Join(others, " or --"))
+		bad.Usage("remove one of them", "%s and --%s say the same thing twice", s[one].place, strings.Join(others, " or --"))
 	}
 }
 
@@ -89,7 +89,7 @@ func (s settings) settleRates(bad *bench.Faults) {
 		}
 	}
 	if len(kept) > 1 {
-		bad.Usage("keep one: --rate is the total over all publishers, --rate-per-client and --interval are for each", "%s all say how fast", strings.Join(kept, " and "))
+		bad.Usage("keep one: --rate is the total over all publishers, --rate-per-client and --interval are for each", "%s all set the rate", strings.Join(kept, " and "))
 		for _, name := range ways {
 			delete(s, name)
 		}

@@ -30,7 +30,7 @@ func (c *Config) Check(force bool) (warnings []string, bad Faults) {
 func CheckEnds(cases []scenarios.Case) (bad Faults) {
 	for i := range cases {
 		if unbounded(cases[i].Load) && len(cases) > 1 {
-			bad.Usage("give --duration", "case %d of %d would never end, and the others wait for it", i+1, len(cases))
+			bad.Usage("give --duration", "case %d of %d would never end, and the other cases would wait for it", i+1, len(cases))
 			break
 		}
 	}

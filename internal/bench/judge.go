@@ -136,14 +136,14 @@ func GateFaults(gates []result.GateResult) (bad Faults) {
 // ComparisonFaults are the reasons for which a comparison is no pass.
 func ComparisonFaults(c *result.Comparison, strict bool) (bad Faults) {
 	if len(c.Cells) == 0 {
-		bad.Add(Unlike, "compare runs of the same cases", "not one case has a counterpart: nothing was compared")
+		bad.Add(Unlike, "compare runs of the same cases", "no case has a counterpart: nothing was compared")
 	} else if n := len(c.Missing); n > 0 {
 		m := c.Missing[0]
 		bad.Add(Unlike, "compare runs of the same cases", "%s without a counterpart: %s (%s)%s", text.Count(n, "case"), m.ID, m.Reason, AndMore(n-1))
 	}
 	if n := c.Verdicts(result.Inconclusive); strict && n > 0 {
 		bad.Add(Unlike, "run more iterations or launches, on a quieter machine",
-			"%d of %s inconclusive, and --strict takes that for a failure", n, casesAre(len(c.Cells)))
+			"%d of %s inconclusive, which --strict treats as a failure", n, casesAre(len(c.Cells)))
 	}
 	if n := c.Regressions(); n > 0 {
 		bad.Add(Regression, "", "%s in %s: %s%s", text.Count(n, "regression"), text.Count(len(c.Cells), "case"), firstRegression(c), AndMore(n-1))
@@ -202,7 +202,7 @@ func CompareFault(err error) Fault {
 				allow += flag
 			}
 		}
-		return Faultf(Unlike, "compare runs of the same conditions, or let the differences pass:"+allow,
+		return Faultf(Unlike, "compare runs of the same conditions, or accept the differences:"+allow,
 			"the runs are unlike: %s", strings.Join(differences, "; "))
 	}
 	return Faultf(Unlike, "", "%v", err)

@@ -97,8 +97,8 @@ func thisHost() preflight.Host {
 func checkMemory(cases []scenarios.Case, embedded bool, available float64, bad *Faults) {
 	for _, c := range cases {
 		if n := needsOf(c, embedded); available > 0 && n.memory > available {
-			bad.Usage("ask for fewer clients, a smaller payload or a smaller --inflight; --force runs it all the same",
-				"%s needs about %s of memory, and %s are available", c.ID, siBytes(n.memory), siBytes(available))
+			bad.Usage("ask for fewer clients, a smaller payload or a smaller --inflight; --force runs it anyway",
+				"%s needs about %s of memory, but only %s is available", c.ID, siBytes(n.memory), siBytes(available))
 			return
 		}
 	}

@@ -45,7 +45,7 @@ func planLine(cases []scenarios.Case) string {
 	}
 	line := fmt.Sprintf("plan: %s x %s %s x ", text.Count(len(cases), "case"), launches, word)
 	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return unbounded(c.Load) }) {
-		line += "until it is stopped"
+		line += "until stopped"
 	} else {
 		line += fmt.Sprintf("(%s warm-up + %s) iterations", load(func(l scenarios.Load) int { return l.Warmup }), load(func(l scenarios.Load) int { return l.Iterations }))
 	}

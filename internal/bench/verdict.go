@@ -52,7 +52,7 @@ func (o outcome) status() string {
 func (o outcome) verdict() Faults {
 	var bad Faults
 	if o.interrupted() {
-		bad.Add(Interrupted, "", "interrupted: %d of %d cases are whole", o.whole(), len(o.planned))
+		bad.Add(Interrupted, "", "interrupted: %d of %d cases are complete", o.whole(), len(o.planned))
 	}
 	switch {
 	case o.unreachable():
@@ -142,9 +142,9 @@ func (o outcome) incomplete() Faults {
 		n, of        int64
 		what, remedy string
 	}{
-		{planned - connected, planned, "connections did not come about", ""},
-		{lost, connected + back, "connections were lost while they were needed" + cameBack(back), ""},
-		{nacked, sent, "messages were refused by the broker", "the errors below the table name its reasons"},
+		{planned - connected, planned, "connections could not be established", ""},
+		{lost, connected + back, "connections were lost during the run" + cameBack(back), ""},
+		{nacked, sent, "messages were rejected by the broker", "the errors below the table give its reasons"},
 		{unsent, scheduled, o.unsentWhat(), o.unsentRemedy(lost)},
 	} {
 		if one.n > 0 {
@@ -158,7 +158,7 @@ func (o outcome) incomplete() Faults {
 func (o outcome) unsentWhat() string {
 	for i := range o.cases {
 		if c := &o.cases[i]; c.Delivery.Unsent > 0 && c.Kind == result.KindCycles {
-			return "connects were not begun"
+			return "connects were not started"
 		}
 	}
 	return "messages were not sent"
@@ -170,18 +170,18 @@ func (o outcome) unsentRemedy(lost int64) string {
 	open := slices.ContainsFunc(o.cases, func(c result.Case) bool { return c.Delivery.Unsent > 0 && c.Offered != nil })
 	switch {
 	case lost > 0:
-		return "what a lost connection had to send stays unsent, unless --reconnect brings it back in time"
+		return "messages of a lost connection stay unsent, unless --reconnect restores it in time"
 	case open:
-		return "the row's Limit says what held them up: ask for a lower rate, or, where the window was full, for a larger --inflight"
+		return "the row's Limit says what held them up: lower the rate, or use a larger --inflight if the window was full"
 	}
-	return "the broker took no more: a smaller --inflight or a longer --drain may do, or its limits on messages in flight and queued"
+	return "the broker accepted no more messages: try a smaller --inflight or a longer --drain, or raise its limits on messages in flight and queued"
 }
 
 func cameBack(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %s came back", result.FormatInt(n))
+	return fmt.Sprintf(", %s reconnected", result.FormatInt(n))
 }
 
 // slow finds open loops that did not send at their rate, where that matters.
@@ -238,22 +238,22 @@ func breachHint(kind result.BreachKind, c *result.Case, plan scenarios.Case) str
 	case result.BreachLost:
 		return lossHint(c, plan)
 	case result.BreachDuplicated:
-		return "QoS 2 is exactly once: this is a fault of the broker"
+		return "QoS 2 is exactly once: this is a bug in the broker"
 	}
-	return "this is a fault of the tool: please report it with the report file"
+	return "this is a bug in mqttload: please report it with the report file"
 }
 
 // lossHint is what may help where messages are lost.
 func lossHint(c *result.Case, plan scenarios.Case) string {
 	switch {
 	case c.Warned(result.CodeSessionNotKept):
-		return "the broker lost the subscribers' sessions, and nobody was subscribed until they were back: it has to keep sessions over a restart (Mosquitto: persistence true)"
+		return "the broker lost the subscribers' sessions, so nobody was subscribed until they reconnected: make it keep sessions over a restart (Mosquitto: persistence true)"
 	case c.Clients.Lost > c.Clients.Reconnects:
-		return "connections ended, and with them went what was on its way: see why; with --reconnect and sessions that are kept, nothing may be lost"
+		return "connections ended, and messages in flight were lost with them: find out why; with --reconnect and persistent sessions, none may be lost"
 	case c.Clients.Reconnects > 0:
-		return "the broker had acknowledged them, and not written them down when it went away (Mosquitto: persistence true, autosave_on_changes true)"
+		return "the broker had acknowledged them but not stored them when it went away (Mosquitto: persistence true, autosave_on_changes true)"
 	case plan.Protocol == packet.V5 && plan.Clients.Properties.MessageExpiry > 0:
-		return fmt.Sprintf("a message that has waited longer than --message-expiry, %s, must not be delivered any more [MQTT-3.3.2-5]: a longer one tells expired from lost", plan.Clients.Properties.MessageExpiry)
+		return fmt.Sprintf("a message older than --message-expiry, %s, must not be delivered [MQTT-3.3.2-5]: a longer expiry separates expired messages from lost ones", plan.Clients.Properties.MessageExpiry)
 	}
-	return "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain tells late from lost"
+	return "a broker that queues fewer messages than are in flight drops the rest: try a smaller --inflight, or raise its limits (Mosquitto: max_inflight_messages, max_queued_messages); a longer --drain separates late messages from lost ones"
 }
