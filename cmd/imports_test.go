@@ -1,7 +1,10 @@
 package cmd
 
 import (
+	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -95,4 +98,48 @@ func contains(list, word string) bool {
 		}
 	}
 	return false
+}
+
+// TestArchitecture holds docs/architecture.md to the code: its floors and import
+// rules are those above, its files exist, and what it names in a file is there.
+func TestArchitecture(t *testing.T) {
+	b, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(b)
+	floors, imports := map[string]int{}, map[string][]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| (\\d+) \\| `(.+?)` \\| .* \\|(.*) \\|$").FindAllStringSubmatch(page, -1) {
+		folder := strings.TrimPrefix(m[2], "main.go")
+		floors[folder], _ = strconv.Atoi(m[1])
+		imports[folder] = strings.Fields(m[3])
+	}
+	for folder, list := range allowed {
+		if got := strings.Join(imports[folder], " "); got != list || floors[folder] == 0 {
+			t.Errorf("%q may import %q, the page says %q", folder, list, got)
+		}
+		for _, to := range strings.Fields(list) {
+			if floors[to] >= floors[folder] {
+				t.Errorf("the page has %q on floor %d and %q, which it may import, on floor %d", folder, floors[folder], to, floors[to])
+			}
+		}
+	}
+	if len(floors) != len(allowed) {
+		t.Errorf("the page has %d packages, the rules %d", len(floors), len(allowed))
+	}
+	named := regexp.MustCompile("`([\\w/]+\\.\\w+|internal/interop)`(?: \\(((?:`\\w+`(?:, )?)+)\\))?").FindAllStringSubmatch(page, -1)
+	for _, m := range named {
+		content, err := os.ReadFile("../" + m[1])
+		if _, statErr := os.Stat("../" + m[1]); statErr != nil {
+			t.Errorf("the page names a file that does not exist: %v", statErr)
+		}
+		for _, name := range strings.FieldsFunc(m[2], func(r rune) bool { return r == '`' || r == ',' || r == ' ' }) {
+			if err != nil || !regexp.MustCompile(`\b`+name+`\b`).Match(content) {
+				t.Errorf("%s has no %s", m[1], name)
+			}
+		}
+	}
+	if len(named) < 40 {
+		t.Errorf("the test finds only %d files on the page", len(named))
+	}
 }
