@@ -105,16 +105,12 @@ func (c *caseRun) open(ctx context.Context) (*launch, workload, error) {
 	if err := l.plan(); err != nil {
 		return nil, nil, err
 	}
-	if err := l.connectAll(ctx); err != nil {
-		l.close()
-		return nil, nil, err
-	}
-	err := c.enter(ctx, Publishing, int(l.connected.Load()))
+	err := l.connectAll(ctx)
 	if err == nil {
-		err = work.open(ctx, l)
+		err = c.enter(ctx, Publishing, int(l.connected.Load()))
 	}
 	if err != nil {
-		l.end()
+		l.close()
 		return nil, nil, err
 	}
 	return l, work, nil

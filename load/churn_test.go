@@ -24,7 +24,7 @@ func churning(clients int, more func(*scenarios.Case)) func(*scenarios.Case) {
 }
 
 // TestChurn: with a broker whose CONNACK takes 20 ms and whose SUBACK takes 30
-// a turn takes 50 ms; ten clients take 200 turns per second, and at a rate as
+// a turn takes 50 ms; ten clients take 200 cycles per second, and at a rate as
 // many as that.
 func TestChurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestChurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "turns per second", *r.Summary.ReqPerSec, 200, 1e-3)
+		near(t, "cycles per second", *r.Summary.ReqPerSec, 200, 1e-3)
 		quantiles(t, r.Latency.EndToEnd, map[float64]float64{0.01: 50, 100: 50})
 		quantiles(t, r.Latency.Connack, map[float64]float64{100: 20})
 		quantiles(t, r.Latency.Subscribe, map[float64]float64{100: 30})
@@ -47,14 +47,14 @@ func TestChurn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "turns per second", *r.Summary.ReqPerSec, 100, 1e-2)
+		near(t, "cycles per second", *r.Summary.ReqPerSec, 100, 1e-2)
 		near(t, "offered", r.Offered.MessagesPerSec, 100, 1e-9)
 		quantiles(t, r.Latency.EndToEnd, map[float64]float64{0.01: 50, 100: 50})
 		if d, n := r.Delivery, r.Clients; d.Scheduled != 800 || d.Sent != 800 || r.Latency.EndToEnd.Count != 800 || n.Connected != 1000 || !r.RateKept() {
 			t.Errorf("%+v, %+v", d, n)
 		}
 
-		// Twice of what the clients can do: half of the turns have not begun at the
+		// Twice of what the clients can do: half of the cycles have not begun at the
 		// end, and the others were later and later.
 		r, err = against(t, slow(), churning(10, atRate(400, 10*time.Second)))
 		if err != nil {
@@ -91,7 +91,7 @@ func TestChurnFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The turn before the clock starts is one more.
+		// The cycle before the clock starts is one more.
 		if c := r.Clients; c.Planned != 300 || c.Connected != 270 || r.Delivery.Sent != 300 || r.Errors[0].Count != 30 {
 			t.Errorf("%+v, %+v, %+v", c, r.Delivery, r.Errors)
 		}
@@ -107,7 +107,7 @@ func TestChurnKeepsSessions(t *testing.T) {
 		o := &outage{serve: b.ServeConn}
 		for range 2 {
 			r, err := o.run(t, churning(3, func(c *scenarios.Case) {
-				atRate(10, 3*time.Second)(c) // a cycle is every client's in turn
+				atRate(10, 3*time.Second)(c) // the clients run the cycles round robin
 				c.Protocol, c.Target.Reconnect = packet.V5, false
 				c.Clients.ClientID, c.Clients.CleanStart, c.Clients.SessionExpiry = "same%i", false, time.Hour
 			}))

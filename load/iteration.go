@@ -17,8 +17,6 @@ type workload interface {
 	// once a launch and divides the time into windows itself; otherwise it is
 	// called for every iteration.
 	byClock() bool
-	// open prepares the workload for a launch whose clients have connected.
-	open(ctx context.Context, l *launch) error
 	// iterate runs and measures. It fails only when going on is pointless.
 	iterate(ctx context.Context, it *iteration) error
 	// totals counts what has happened since the iteration began. It is called

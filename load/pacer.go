@@ -47,10 +47,7 @@ func newPacing(load *scenarios.Load, clock func() int64, waiter func() *pace.Wai
 	if err != nil {
 		return nil, err
 	}
-	o := &pacing{schedule: sched, clock: clock, publishers: uint64(n)}
-	if w := int64(warmTime(load)); w > 0 {
-		o.warm = sched.due(w - 1)
-	}
+	o := &pacing{schedule: sched, clock: clock, publishers: uint64(n), warm: sched.before(warmTime(load))}
 	want := min(int(sched.peak()*rememberFor.Seconds()), ringTotal) / n
 	for o.ringSize = ringLeast; o.ringSize < want; {
 		o.ringSize *= 2

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"sort"
+	"time"
 
 	"github.com/mqttload/mqttload/scenarios"
 )
@@ -150,6 +151,9 @@ func (s *schedule) due(t int64) uint64 {
 	}
 	return s.exact(uint64(s.expected(t)), t)
 }
+
+// before returns how many messages are due before d.
+func (s *schedule) before(d time.Duration) uint64 { return s.due(int64(d) - 1) }
 
 // exact corrects an approximate due.
 func (s *schedule) exact(n uint64, t int64) uint64 {

@@ -32,9 +32,9 @@ type churn struct {
 
 func (c *churn) byClock() bool { return c.paced }
 
-// open runs one cycle before the clock starts: if that fails, there is nothing
+// begin runs one cycle before the clock starts: if that fails, there is nothing
 // to measure.
-func (c *churn) open(ctx context.Context, l *launch) (err error) {
+func (c *churn) begin(ctx context.Context, l *launch) (err error) {
 	c.launch, c.stop = l, make(chan struct{})
 	for i, m := range l.members {
 		if m.sub != nil {
@@ -49,9 +49,7 @@ func (c *churn) open(ctx context.Context, l *launch) (err error) {
 	if c.schedule, err = newSchedule(load.Stages, load.Arrival, load.Seed); err != nil {
 		return err
 	}
-	if w := int64(warmTime(load)); w > 0 {
-		c.warm = c.schedule.due(w - 1)
-	}
+	c.warm = c.schedule.before(warmTime(load))
 	return nil
 }
 
@@ -66,6 +64,11 @@ func (c *churn) all(it *iteration) totals {
 }
 
 func (c *churn) iterate(ctx context.Context, it *iteration) error {
+	if c.launch == nil {
+		if err := c.begin(ctx, it.launch); err != nil {
+			return err
+		}
+	}
 	if c.paced {
 		return c.keepRate(ctx, it)
 	}

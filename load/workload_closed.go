@@ -10,8 +10,6 @@ type closedLoop struct{}
 
 func (closedLoop) byClock() bool { return false }
 
-func (closedLoop) open(context.Context, *launch) error { return nil }
-
 func (closedLoop) totals(it *iteration) totals { return it.messages() }
 
 // iterate sends, and waits until everything has been delivered or nothing makes

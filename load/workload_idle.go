@@ -13,8 +13,6 @@ type idling struct{}
 
 func (idling) byClock() bool { return true }
 
-func (idling) open(context.Context, *launch) error { return nil }
-
 func (idling) totals(*iteration) totals { return totals{} }
 
 func (idling) iterate(ctx context.Context, it *iteration) error {

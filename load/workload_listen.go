@@ -11,8 +11,6 @@ type listening struct{}
 
 func (listening) byClock() bool { return true }
 
-func (listening) open(context.Context, *launch) error { return nil }
-
 func (listening) totals(it *iteration) totals { return it.messages() }
 
 // iterate listens for the duration, or until Config.Enough messages have come.

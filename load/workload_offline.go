@@ -16,14 +16,6 @@ type offline struct{}
 
 func (offline) byClock() bool { return false }
 
-func (offline) open(_ context.Context, l *launch) error {
-	for _, p := range l.publishers {
-		p.receiversAway = true
-	}
-	l.atEnd = l.endSessions
-	return nil
-}
-
 func (offline) totals(it *iteration) totals { return it.messages() }
 
 // iterate disconnects the subscribers, publishes all messages, and connects the
@@ -31,6 +23,10 @@ func (offline) totals(it *iteration) totals { return it.messages() }
 func (o offline) iterate(ctx context.Context, it *iteration) error {
 	if it.publishers = it.launch.alive(); len(it.publishers) == 0 {
 		return ErrAllLost
+	}
+	it.launch.atEnd = it.launch.endSessions
+	for _, p := range it.publishers {
+		p.receiversAway = true
 	}
 	it.launch.eachSubscriber(func(_ int, m *member) { m.flushAcks(int(it.spec.QoS)); m.disconnect() })
 	var err error

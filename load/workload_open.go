@@ -14,8 +14,6 @@ type openLoop struct{}
 
 func (openLoop) byClock() bool { return true }
 
-func (openLoop) open(context.Context, *launch) error { return nil }
-
 func (openLoop) totals(it *iteration) totals { return it.messages() }
 
 // iterate keeps the schedule, and then waits for outstanding messages.
