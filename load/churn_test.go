@@ -24,7 +24,7 @@ func churning(clients int, more func(*scenarios.Case)) func(*scenarios.Case) {
 }
 
 // TestChurn: with a broker whose CONNACK takes 20 ms and whose SUBACK takes 30
-// a turn takes 50 ms; ten clients take 200 cycles per second, and at a rate as
+// a cycle takes 50 ms; ten clients take 200 cycles per second, and at a rate as
 // many as that.
 func TestChurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestChurn(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 		quantiles(t, r.Latency.Service, map[float64]float64{100: 50})
-		near(t, "the last turn", float64(r.Latency.EndToEnd.MaxNS), 5e9, 0.02)
+		near(t, "the last cycle", float64(r.Latency.EndToEnd.MaxNS), 5e9, 0.02)
 	})
 }
 
@@ -179,7 +179,7 @@ func TestOfflineDropped(t *testing.T) {
 }
 
 // TestWillsAreOurs: wills of this run's own clients on the measured topics are
-// not somebody else's messages.
+// not messages of another run.
 func TestWillsAreOurs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for payload, foreign := range map[string]int64{"gone": 0, "other": 5} {

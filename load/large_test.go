@@ -116,7 +116,7 @@ func TestLargeMessageStops(t *testing.T) {
 	})
 }
 
-// TestForeignBytes: what others send is no progress of this run's messages,
+// TestForeignBytes: messages of other clients are not progress of this run's,
 // however long they go on.
 func TestForeignBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestPacerSleepsOverTheEnd: a pacer that the system has let sleep beyond the
-// end of the schedule tells what became due meanwhile, though it is stopped.
+// end of the schedule tells what became due in its sleep, though it is stopped.
 func TestPacerSleepsOverTheEnd(t *testing.T) {
 	s, err := newSchedule([]scenarios.Stage{{From: 1000, To: 1000, Duration: time.Second}}, scenarios.Constant, 0)
 	if err != nil {

@@ -70,7 +70,7 @@ func TestPropertiesArrive(t *testing.T) {
 }
 
 // TestPropertyBreaches: whatever a broker does to a property is counted and
-// told, and the message is delivered all the same.
+// told, and the message still counts as delivered.
 func TestPropertyBreaches(t *testing.T) {
 	const n = 10
 	owed := func(c *scenarios.Case) {

@@ -48,7 +48,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// TestNobodyWatches: what nobody asked to be told costs nothing.
+// TestNobodyWatches: an observer without funcs costs nothing.
 func TestNobodyWatches(t *testing.T) {
 	c := newCaseRun(New(Config{RunID: "r"}), 0, askingCase())
 	ctx, none := context.Background(), latencies{}

@@ -201,7 +201,7 @@ func TestSharedAccounts(t *testing.T) {
 }
 
 // TestSlowReceiverHoldsTheWindow: in a closed loop the slowest of the receivers
-// sets the pace, and nobody's messages are lost.
+// sets the pace, and no messages are lost.
 func TestSlowReceiverHoldsTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := against(t, &mqtttest.Fake{When: (&timed{f: after(time.Millisecond)}).when},
@@ -388,7 +388,7 @@ func TestFullBuffer(t *testing.T) {
 	})
 }
 
-// TestFilterMatchesNothing: a filter with a slip in it is no clean run.
+// TestFilterMatchesNothing: a filter with a slip in it does not make a clean run.
 func TestFilterMatchesNothing(t *testing.T) {
 	for filter, want := range map[string]int{"t/#": 0, "tt/#": 1} {
 		c := testCase(1, 20, packet.V5)

@@ -119,7 +119,7 @@ func TestSlowReceiverIsNamed(t *testing.T) {
 }
 
 // TestNobodyIsSlow: where all are as slow, and where there are too few to say
-// who is the odd one out, nobody is named.
+// which is the odd one out, none is named.
 func TestNobodyIsSlow(t *testing.T) {
 	for name, tt := range map[string]struct {
 		f      whenFunc
@@ -138,13 +138,13 @@ func TestNobodyIsSlow(t *testing.T) {
 }
 
 // TestStoppedEachSecond: a collection and a stop of 20 ms each second, which no
-// part of the process can get round, are in the latency of what was due
-// meanwhile, and in the send lag (KAT-12).
+// part of the process can avoid, are in the latency of the messages due in them,
+// and in the send lag (KAT-12).
 func TestStoppedEachSecond(t *testing.T) {
 	const stop = 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		base, collected := time.Now(), atomic.Int64{}
-		clock := func() int64 { // whoever looks at the time in a stop gets the end of it
+		clock := func() int64 { // in a stop the clock reads its end
 			d := time.Since(base)
 			if second := int64(d / time.Second); second > 0 && d%time.Second < stop {
 				if collected.Swap(second) != second {

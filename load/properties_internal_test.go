@@ -28,9 +28,9 @@ func askingCase() *scenarios.Case {
 	}
 }
 
-// TestPromiseAllocations: checking what was asked for allocates nothing, nor
+// TestExpectationAllocations: checking what was asked for allocates nothing, nor
 // does a broker that breaks it, but for the first example.
-func TestPromiseAllocations(t *testing.T) {
+func TestExpectationAllocations(t *testing.T) {
 	l := planned(t, askingCase())
 	in, p := l.inboxes[0], l.publishers[0]
 	seq := uint64(0)
@@ -63,9 +63,9 @@ func TestPromiseAllocations(t *testing.T) {
 	}
 }
 
-// TestPromiseOfNobody: whoever asks for nothing gets messages the short way, and
+// TestExpectationOfNobody: the messages of a case that asks for nothing take the short path, and
 // so does a protocol that knows no properties.
-func TestPromiseOfNobody(t *testing.T) {
+func TestExpectationOfNobody(t *testing.T) {
 	plain, old := askingCase(), askingCase()
 	plain.Clients.UserProperties, plain.Clients.Properties = nil, scenarios.Properties{}
 	old.Protocol = packet.V311
@@ -77,9 +77,9 @@ func TestPromiseOfNobody(t *testing.T) {
 	}
 }
 
-// TestPromiseToListener: of what others publish a listener knows nothing but
+// TestExpectationToListener: of what others publish a listener knows nothing but
 // its own subscription's identifier.
-func TestPromiseToListener(t *testing.T) {
+func TestExpectationToListener(t *testing.T) {
 	c := askingCase()
 	c.Load.Shape, c.Load.Publishers = scenarios.Subscribe, 0
 	in := planned(t, c).inboxes[0]
