@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/mqttload/mqttload/internal/file"
 	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
@@ -191,20 +193,35 @@ func (t *terminal) warnPublic(addr string) {
 	}
 }
 
+// keyPairFaults names the flags of what is wrong with the broker's key pair.
+func keyPairFaults(err error) (bad bench.Faults) {
+	name := func(f tlsconf.Field) string {
+		if f == tlsconf.KeyPasswordFile {
+			return "one without a password" // the broker has no flag for it
+		}
+		return scenarios.Flag(string(f))
+	}
+	for _, one := range tlsconf.Faults(err) {
+		msg := one.Error()
+		var fault *tlsconf.FieldError
+		if errors.As(one, &fault) {
+			msg = fault.Named(name)
+		}
+		bad.Usage("", "%s", msg)
+	}
+	return bad
+}
+
 // serverTLS is the listener's configuration: from files, or thrown away afterwards.
 func serverTLS(o brokerOptions) (*tls.Config, error) {
 	if o.cert != "" {
 		// A server's key pair is read as a client's is, with the same words
 		// about the same faults in files.
-		conf, err := tlsconf.Options{CertFile: o.cert, KeyFile: o.key}.ClientConfig("")
-		var bad bench.Faults
-		for _, one := range tlsconf.Faults(err) {
-			bad.Usage("", "%v", one)
-		}
+		pair, err := tlsconf.Options{}.KeyPair(o.cert, o.key)
 		if err != nil {
-			return nil, bad
+			return nil, keyPairFaults(err)
 		}
-		return &tls.Config{Certificates: conf.Certificates, MinVersion: tls.VersionTLS12, DynamicRecordSizingDisabled: true}, nil
+		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, DynamicRecordSizingDisabled: true}, nil
 	}
 	host, _, _ := net.SplitHostPort(o.tlsListen)
 	var hosts []string

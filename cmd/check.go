@@ -78,7 +78,7 @@ func (a *app) check(c *cobra.Command, args []string) error {
 	if err != nil {
 		return append(bad, bench.AsFaults(err, bench.Usage)...)
 	}
-	bad = append(bad, bench.CheckTLS(cases)...)
+	bad = append(bad, bench.AsFaults(sc.CheckTLS(), bench.Usage)...)
 	if len(bad) > 0 {
 		return bad
 	}

@@ -95,6 +95,7 @@ func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error
 	r.outs.spare(s, read, &bad)
 	r.ledger = ledgerOf(s, read, r.outs, &bad)
 	r.cfg.Judge = readJudge(s, sc, r.cfg.Cases, r.outs, &bad)
+	bad = append(bad, bench.AsFaults(sc.CheckTLS(), bench.Usage)...)
 	warnings, cannot := r.cfg.Check(s["force"].on())
 	for _, w := range warnings {
 		r.cfg.Warn(w)

@@ -151,7 +151,7 @@ func TestMosquittoForeignCA(t *testing.T) {
 // before anything is dialled.
 func TestMosquittoBadCA(t *testing.T) {
 	_, err := tlsconf.Options{CAFiles: []string{"this/file/doesnt/exist"}}.ClientConfig("localhost")
-	var file *tlsconf.FileError
+	var file *tlsconf.FieldError
 	if !errors.As(err, &file) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want a fault of the file", err)
 	}

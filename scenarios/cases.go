@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -63,29 +64,47 @@ func (s *Scenario) Cases() ([]Case, error) {
 	}
 	if len(bad) > 0 {
 		// The user should not have to run again to learn of these.
-		return nil, append(bad, s.missingFiles()...).err()
+		return nil, append(bad, s.tlsFaults()...).err()
 	}
 	return cases, nil
 }
 
-// missingFiles names the files of the section tls that cannot be used, in a
-// scenario that has other faults. In a sound one they are reported where the
-// files are read to connect.
-func (s *Scenario) missingFiles() Errors {
+// CheckTLS reads the files of the section tls. Its error is of type [Errors] and
+// holds every fault of the section, each at the place of its value.
+func (s *Scenario) CheckTLS() error { return s.tlsFaults().err() }
+
+func (s *Scenario) tlsFaults() (bad Errors) {
 	_, err := s.base.TLS.ClientConfig("localhost")
-	var bad Errors
 	for _, one := range tlsconf.Faults(err) {
-		var file *tlsconf.FileError
-		if errors.As(one, &file) {
-			key := strings.ReplaceAll(strings.TrimPrefix(file.Flag, "--"), "-", "_")
-			where, known := s.places[key]
-			if !known {
-				where = place{file: s.file}
-			}
-			bad = append(bad, where.refuse(&field{key: key}, "tls."+key, file.Path, file.Err))
+		var fault *tlsconf.FieldError
+		if !errors.As(one, &fault) {
+			bad = append(bad, Error{Path: "tls", Msg: one.Error()})
+			continue
 		}
+		key := string(fault.Field)
+		where, known := s.places[key]
+		if !known {
+			where = place{file: s.file}
+		}
+		cause := errors.New(fault.Cause(s.fieldNames(where)))
+		bad = append(bad, where.refuse(&field{key: key}, "tls."+key, fault.Value, cause))
 	}
 	return bad
+}
+
+// fieldNames returns what a message about a value at where calls the fields: by
+// the flag or key that has set the field, and otherwise like the value itself.
+func (s *Scenario) fieldNames(where place) func(tlsconf.Field) string {
+	return func(f tlsconf.Field) string {
+		at, given := s.places[string(f)]
+		if !given {
+			at = where
+			if at.flag != "" {
+				at.flag = Flag(string(f))
+			}
+		}
+		return cmp.Or(at.flag, string(f))
+	}
 }
 
 // at is a fault of a key, at the place where the key was set.

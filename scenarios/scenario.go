@@ -125,8 +125,11 @@ func Keys() []string {
 // key of load with one value replaces its axis, if the matrix has one. The error is
 // of type [Errors]: "--qos 3: qos must be 0, 1 or 2".
 func (s *Scenario) Set(key, text string) error {
-	return s.SetFrom("--"+strings.ReplaceAll(key, "_", "-"), key, text)
+	return s.SetFrom(Flag(key), key, text)
 }
+
+// Flag returns the flag that sets a key, "--tls-min" for tls_min.
+func Flag(key string) string { return "--" + strings.ReplaceAll(key, "_", "-") }
 
 // SetFrom is [Scenario.Set] for a value that is not a flag's: messages begin with
 // origin, such as "MQTTLOAD_QOS". Keys whose flags can be repeated (url, cafile,

@@ -18,63 +18,46 @@ import (
 // maxFile bounds what is read of one certificate or key file, in bytes.
 const maxFile = 16 << 20
 
-// A FileError is a fault in a file of certificates or keys.
-type FileError struct {
-	Flag string // "--cafile", "--capath", "--cert", "--key" or "--key-password-file"
-	Path string
-	Err  error // for a file that cannot be read, the operating system's error
-}
-
-// Error returns flag, path and cause in one line.
-func (e *FileError) Error() string { return e.Flag + " " + e.Path + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *FileError) Unwrap() error { return e.Err }
-
-func fileError(flag, path, format string, args ...any) error {
-	return &FileError{Flag: flag, Path: path, Err: fmt.Errorf(format, args...)}
-}
-
 // readFile returns the file's bytes without a byte order mark.
-func readFile(flag, path string) ([]byte, error) {
+func readFile(f Field, path string) ([]byte, error) {
 	data, err := file.Read(path, maxFile)
 	if err != nil {
-		return nil, &FileError{Flag: flag, Path: path, Err: err}
+		return nil, &FieldError{f, path, err}
 	}
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
 }
 
 // readCertificates returns the certificates of a PEM or DER file, at least one.
-func readCertificates(flag, path string) ([]*x509.Certificate, error) {
-	data, err := readFile(flag, path)
+func readCertificates(f Field, path string) ([]*x509.Certificate, error) {
+	data, err := readFile(f, path)
 	if err != nil {
 		return nil, err
 	}
-	return parseCertificates(flag, path, data)
+	return parseCertificates(f, path, data)
 }
 
 // readCertificateDir returns the certificates of all files in a directory;
 // files without any are passed over, as a CA directory holds CRLs and readmes,
 // and so are pipes and devices.
-func readCertificateDir(flag, dir string) ([]*x509.Certificate, error) {
+func readCertificateDir(f Field, dir string) ([]*x509.Certificate, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, &FileError{Flag: flag, Path: dir, Err: file.Cause(err)}
+		return nil, &FieldError{f, dir, file.Cause(err)}
 	}
 	var certs []*x509.Certificate
 	for _, e := range entries {
-		more, err := readCertificates(flag, filepath.Join(dir, e.Name()))
+		more, err := readCertificates(f, filepath.Join(dir, e.Name()))
 		if err == nil {
 			certs = append(certs, more...)
 		}
 	}
 	if len(certs) == 0 {
-		return nil, fileError(flag, dir, "no certificate found in any file of directory %s", dir)
+		return nil, fault(f, dir, "no certificate found in any file of directory %s", dir)
 	}
 	return certs, nil
 }
 
-func parseCertificates(flag, path string, data []byte) ([]*x509.Certificate, error) {
+func parseCertificates(f Field, path string, data []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	var others []string
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
@@ -84,7 +67,7 @@ func parseCertificates(flag, path string, data []byte) ([]*x509.Certificate, err
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, fileError(flag, path, "certificate %d of the file is damaged: %w", len(certs)+1, err)
+			return nil, fault(f, path, "certificate %d of the file is damaged: %v", len(certs)+1, err)
 		}
 		certs = append(certs, c)
 	}
@@ -96,33 +79,33 @@ func parseCertificates(flag, path string, data []byte) ([]*x509.Certificate, err
 	}
 	switch {
 	case len(others) > 0:
-		return nil, fileError(flag, path, "no certificate found in %s: it holds %s", path, strings.Join(others, ", "))
+		return nil, fault(f, path, "no certificate found in %s: it holds %s", path, strings.Join(others, ", "))
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, fileError(flag, path, "no certificate found in %s: the file is empty", path)
+		return nil, fault(f, path, "no certificate found in %s: the file is empty", path)
 	}
-	return nil, fileError(flag, path, "no certificate found in %s: it is neither PEM nor DER", path)
+	return nil, fault(f, path, "no certificate found in %s: it is neither PEM nor DER", path)
 }
 
 // readKeyPair reads the client's certificate chain and its key, which may be
 // in the certificate's file.
 func readKeyPair(certFile, keyFile, passwordFile string) (tls.Certificate, error) {
 	var pair tls.Certificate
-	chain, chainErr := readCertificates("--cert", certFile)
-	flag, path := "--key", keyFile
+	chain, chainErr := readCertificates(Cert, certFile)
+	f, path := Key, keyFile
 	if keyFile == "" {
-		flag, path = "--cert", certFile
+		f, path = Cert, certFile
 	}
 	if chainErr != nil && keyFile == "" {
 		return pair, chainErr // it would be said twice
 	}
-	key, keyErr := readKey(flag, path, passwordFile)
+	key, keyErr := readKey(f, path, passwordFile)
 	if err := errors.Join(chainErr, keyErr); err != nil {
 		return pair, err
 	}
 	public, ok := chain[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool })
 	if !ok || !public.Equal(key.Public()) {
-		return pair, fileError(flag, path, "the key does not belong to the first certificate of --cert %s (%s)",
-			certFile, nameOf(chain[0]))
+		return pair, fault(f, path, "the key does not belong to the first certificate of %s %s (%s)",
+			Cert, certFile, nameOf(chain[0]))
 	}
 	pair.PrivateKey, pair.Leaf = key, chain[0]
 	for _, c := range chain {
@@ -133,8 +116,8 @@ func readKeyPair(certFile, keyFile, passwordFile string) (tls.Certificate, error
 
 // readKey returns the first private key of a PEM or DER file: PKCS#8 (also
 // encrypted), PKCS#1 or SEC 1, with or without an EC PARAMETERS block.
-func readKey(flag, path, passwordFile string) (crypto.Signer, error) {
-	data, err := readFile(flag, path)
+func readKey(f Field, path, passwordFile string) (crypto.Signer, error) {
+	data, err := readFile(f, path)
 	if err != nil {
 		return nil, err
 	}
@@ -142,39 +125,39 @@ func readKey(flag, path, passwordFile string) (crypto.Signer, error) {
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
 			continue
 		}
-		return keyOfBlock(flag, path, passwordFile, block)
+		return keyOfBlock(f, path, passwordFile, block)
 	}
 	if key, err := parseKey(data); err == nil {
 		return key, nil
 	}
-	if flag == "--cert" {
-		return nil, fileError(flag, path, "no private key found in %s: give --key", path)
+	if f == Cert {
+		return nil, fault(f, path, "no private key found in %s: give %s", path, Key)
 	}
-	return nil, fileError(flag, path, "no private key found in %s", path)
+	return nil, fault(f, path, "no private key found in %s", path)
 }
 
-func keyOfBlock(flag, path, passwordFile string, block *pem.Block) (crypto.Signer, error) {
+func keyOfBlock(f Field, path, passwordFile string, block *pem.Block) (crypto.Signer, error) {
 	der := block.Bytes
 	if block.Headers["DEK-Info"] != "" {
-		return nil, fileError(flag, path,
+		return nil, fault(f, path,
 			"the key is encrypted in the old PEM way, which is not safe: convert it with openssl pkcs8 -topk8 -in %s -out NEW", path)
 	}
 	if block.Type == "ENCRYPTED PRIVATE KEY" {
 		if passwordFile == "" {
-			return nil, fileError(flag, path, "the key is encrypted: give --key-password-file")
+			return nil, fault(f, path, "the key is encrypted: give %s", KeyPasswordFile)
 		}
-		password, err := readFile("--key-password-file", passwordFile)
+		password, err := readFile(KeyPasswordFile, passwordFile)
 		if err != nil {
 			return nil, err
 		}
 		line, _, _ := strings.Cut(string(password), "\n")
 		if der, err = decryptPKCS8(block.Bytes, strings.TrimSuffix(line, "\r")); err != nil {
-			return nil, &FileError{Flag: flag, Path: path, Err: err}
+			return nil, &FieldError{f, path, err}
 		}
 	}
 	key, err := parseKey(der)
 	if err != nil {
-		return nil, fileError(flag, path, "the private key is damaged or of an unknown kind: %w", err)
+		return nil, fault(f, path, "the private key is damaged or of an unknown kind: %v", err)
 	}
 	return key, nil
 }

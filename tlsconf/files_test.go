@@ -81,24 +81,39 @@ func TestAllFilesAtOnce(t *testing.T) {
 	_, err := Options{CAFiles: []string{"no/a.pem", "no/b.pem"}, CAPath: "no/dir", CertFile: "no/c.pem", KeyFile: "no/k.pem"}.ClientConfig("localhost")
 	want := "--cafile no/a.pem: no such file or directory\n--cafile no/b.pem: no such file or directory\n--capath no/dir: no such file or directory\n" +
 		"--cert no/c.pem: no such file or directory\n--key no/k.pem: no such file or directory"
-	if err == nil || err.Error() != want {
+	if asFlags(err) != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
-	if list := Faults(errors.Join(err, errors.New("more"))); len(list) != 6 || list[4].Error() != "--key no/k.pem: no such file or directory" {
+	if list := Faults(errors.Join(err, errors.New("more"))); len(list) != 6 || list[4].Error() != "key no/k.pem: no such file or directory" {
 		t.Errorf("taken apart: %q", list)
 	}
 	if list := Faults(nil); len(list) != 0 {
 		t.Errorf("of nothing: %q", list)
 	}
-	if _, err = (Options{CertFile: "no/c.pem"}).ClientConfig("localhost"); err == nil || err.Error() != "--cert no/c.pem: no such file or directory" {
+	if _, err = (Options{CertFile: "no/c.pem"}).ClientConfig("localhost"); asFlags(err) != "--cert no/c.pem: no such file or directory" {
 		t.Errorf("certificate and key in one file: %v", err)
 	}
 }
 
+// asFlags is err as somebody sees it who gave everything by flags.
+func asFlags(err error) string {
+	var lines []string
+	for _, one := range Faults(err) {
+		line := one.Error()
+		if e, ok := one.(*FieldError); ok {
+			line = e.Named(asFlag)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func asFlag(f Field) string { return "--" + strings.ReplaceAll(string(f), "_", "-") }
+
 func checkFileError(t *testing.T, err error, want string) {
 	t.Helper()
-	var fileErr *FileError
-	if !errors.As(err, &fileErr) || !strings.Contains(err.Error(), want) {
+	var fieldErr *FieldError
+	if !errors.As(err, &fieldErr) || !strings.Contains(asFlags(err), want) {
 		t.Errorf("error %v (%T)\n want %s", err, err, want)
 	}
 	if strings.Contains(want, "no such file") && !errors.Is(err, fs.ErrNotExist) {
@@ -214,20 +229,20 @@ func TestKeyFaults(t *testing.T) {
 		})
 	}
 	_, err = Options{KeyFile: key}.ClientConfig("localhost")
-	if err == nil || err.Error() != "--key "+key+" without a certificate: give --cert too" {
+	if asFlags(err) != "--key "+key+" without a certificate: give --cert too" {
 		t.Errorf("key alone: %v", err)
 	}
 }
 
 // The keys of testdata were made by openssl pkcs8 -topk8 from plain.key with the password "known".
 func TestEncryptedKeys(t *testing.T) {
-	want, err := readKey("--key", "testdata/plain.key", "")
+	want, err := readKey(Key, "testdata/plain.key", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	password := write(t, t.TempDir(), "pw", []byte("known\r\n"))
 	for _, name := range []string{"aes256-sha256.key", "aes128-sha1.key"} {
-		got, err := readKey("--key", "testdata/"+name, password)
+		got, err := readKey(Key, "testdata/"+name, password)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !want.Public().(*ecdsa.PublicKey).Equal(got.Public()) {

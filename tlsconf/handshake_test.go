@@ -202,7 +202,7 @@ func TestExplainHandshakes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := handshake(t, clientConfig(t, tt.options, tt.host), tt.server)
-			if got := Explain(err); got != tt.want {
+			if got := Explain(err, asFlag); got != tt.want {
 				t.Errorf("Explain(%v)\n got %s\nwant %s", err, got, tt.want)
 			}
 		})
@@ -232,7 +232,7 @@ func TestExplainRefusedCertificates(t *testing.T) {
 		49:  "server refused the client certificate's owner",
 		116: "server requires a client certificate: give --cert and --key",
 	} {
-		if got := Explain(alert(code)); !strings.HasPrefix(got, want) {
+		if got := Explain(alert(code), asFlag); !strings.HasPrefix(got, want) {
 			t.Errorf("alert %d, %v: %s, want %s", code, alert(code), got, want)
 		}
 	}
@@ -272,7 +272,7 @@ func TestExplainPeersWithoutTLS(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := serve(t, config, tt.peer)
-			if got := Explain(err); !strings.HasPrefix(got, tt.want) || !strings.Contains(got, "remove --tls") {
+			if got := Explain(err, asFlag); !strings.HasPrefix(got, tt.want) || !strings.Contains(got, "remove --tls") {
 				t.Errorf("Explain(%v) = %q", err, got)
 			}
 		})
@@ -285,7 +285,7 @@ func TestExplainTimeout(t *testing.T) {
 	defer server.Close()
 	_ = client.SetDeadline(time.Now().Add(-time.Second))
 	err := tls.Client(client, clientConfig(t, Options{}, "localhost")).Handshake()
-	if got := Explain(err); got != "no answer to the TLS handshake in time: does this port speak TLS?" {
+	if got := Explain(err, asFlag); got != "no answer to the TLS handshake in time: does this port speak TLS?" {
 		t.Errorf("Explain(%v) = %q", err, got)
 	}
 }

@@ -57,6 +57,9 @@ func ParseCurve(s string) (tls.CurveID, error) {
 	return 0, fmt.Errorf("curve %q is unknown: known are %s", s, strings.Join(curveNames(), ", "))
 }
 
+// versionName returns the version as [ParseVersion] reads it, "1.2".
+func versionName(id uint16) string { return strings.TrimPrefix(tls.VersionName(id), "TLS ") }
+
 // CurveName returns the name that [ParseCurve] reads back.
 func CurveName(id tls.CurveID) string {
 	for _, c := range curves {

@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -56,13 +55,12 @@ func (o Options) Given() bool {
 }
 
 // ClientConfig returns the configuration for a connection to host, a DNS name
-// or an IP address without port (a zone is dropped). A fault in a file is a
-// *[FileError] that names the file and the flag; several faults are joined as
-// [errors.Join] does.
+// or an IP address without port (a zone is dropped). A fault is a
+// *[FieldError]; several faults are joined as [errors.Join] does.
 func (o Options) ClientConfig(host string) (*tls.Config, error) {
 	if o.MinVersion != 0 && o.MaxVersion != 0 && o.MinVersion > o.MaxVersion {
-		return nil, fmt.Errorf("--tls-min %s is above --tls-max %s: swap them",
-			tls.VersionName(o.MinVersion), tls.VersionName(o.MaxVersion))
+		low, high := versionName(o.MinVersion), versionName(o.MaxVersion)
+		return nil, fault(MinVersion, low, "%s is above %s %s: swap them", low, MaxVersion, high)
 	}
 	roots, rootsErr := o.roots()
 	certs, certsErr := o.certificates()
@@ -88,8 +86,8 @@ func (o Options) ClientConfig(host string) (*tls.Config, error) {
 	if o.MinVersion != 0 {
 		c.MinVersion = o.MinVersion
 	} else if o.MaxVersion != 0 && o.MaxVersion < c.MinVersion {
-		return nil, fmt.Errorf("--tls-max %s is below the default minimum, TLS 1.2: give --tls-min too",
-			tls.VersionName(o.MaxVersion))
+		high := versionName(o.MaxVersion)
+		return nil, fault(MaxVersion, high, "%s is below the default minimum, 1.2: give %s too", high, MinVersion)
 	}
 	return c, nil
 }
@@ -120,13 +118,13 @@ func (o Options) roots() (*x509.CertPool, error) {
 		}
 	}
 	for _, path := range o.CAFiles {
-		add(readCertificates("--cafile", path))
+		add(readCertificates(CAFile, path))
 	}
 	if o.CAPath != "" {
-		add(readCertificateDir("--capath", o.CAPath))
+		add(readCertificateDir(CAPath, o.CAPath))
 	}
 	if len(o.CAPEM) > 0 {
-		add(parseCertificates("CA", "in memory", o.CAPEM))
+		add(parseCertificates(CAFile, "in memory", o.CAPEM))
 	}
 	return pool, errors.Join(bad...)
 }
@@ -134,7 +132,7 @@ func (o Options) roots() (*x509.CertPool, error) {
 // certificates returns the client's certificate, or none.
 func (o Options) certificates() ([]tls.Certificate, error) {
 	if o.CertFile == "" && o.KeyFile != "" {
-		return nil, fmt.Errorf("--key %s without a certificate: give --cert too", o.KeyFile)
+		return nil, fault(Key, o.KeyFile, "%s without a certificate: give %s too", o.KeyFile, Cert)
 	}
 	if o.CertFile == "" && len(o.CertPEM) == 0 {
 		return nil, nil
@@ -142,7 +140,7 @@ func (o Options) certificates() ([]tls.Certificate, error) {
 	var cert tls.Certificate
 	var err error
 	if o.CertFile != "" {
-		cert, err = readKeyPair(o.CertFile, o.KeyFile, o.KeyPasswordFile)
+		cert, err = o.KeyPair(o.CertFile, o.KeyFile)
 	} else {
 		cert, err = tls.X509KeyPair(o.CertPEM, o.KeyPEM)
 	}
@@ -150,4 +148,11 @@ func (o Options) certificates() ([]tls.Certificate, error) {
 		return nil, err
 	}
 	return []tls.Certificate{cert}, nil
+}
+
+// KeyPair reads a certificate with its chain, and its key with the password of the
+// options if the key is encrypted. keyFile may be "" if certFile holds both. A fault
+// is a *[FieldError] of [Cert], [Key] or [KeyPasswordFile]; several are joined.
+func (o Options) KeyPair(certFile, keyFile string) (tls.Certificate, error) {
+	return readKeyPair(certFile, keyFile, o.KeyPasswordFile)
 }

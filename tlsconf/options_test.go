@@ -39,13 +39,13 @@ func TestVersionRange(t *testing.T) {
 		min, max uint16
 		want     string
 	}{
-		{tls.VersionTLS13, tls.VersionTLS12, "--tls-min TLS 1.3 is above --tls-max TLS 1.2: swap them"},
-		{0, tls.VersionTLS11, "--tls-max TLS 1.1 is below the default minimum, TLS 1.2: give --tls-min too"},
+		{tls.VersionTLS13, tls.VersionTLS12, "--tls-min 1.3 is above --tls-max 1.2: swap them"},
+		{0, tls.VersionTLS11, "--tls-max 1.1 is below the default minimum, 1.2: give --tls-min too"},
 		{tls.VersionTLS10, tls.VersionTLS11, ""},
 	}
 	for _, tt := range tests {
 		_, err := Options{MinVersion: tt.min, MaxVersion: tt.max}.ClientConfig("h")
-		if got := Explain(err); got != tt.want {
+		if got := asFlags(err); got != tt.want {
 			t.Errorf("%x to %x: %q, want %q", tt.min, tt.max, got, tt.want)
 		}
 	}
@@ -116,7 +116,7 @@ func TestThrowAway(t *testing.T) {
 		}
 	}
 	_, err = handshake(t, clientConfig(t, Options{CAPEM: b.CAPEM()}, "localhost"), b.MutualServerConfig())
-	if got := Explain(err); got != "server requires a client certificate: give --cert and --key" {
+	if got := Explain(err, asFlag); got != "server requires a client certificate: give --cert and --key" {
 		t.Errorf("without client certificate: %q", got)
 	}
 	if _, err := ThrowAway([]string{""}, now); err == nil {

@@ -52,7 +52,7 @@ var (
 var errKeyCipher = errors.New("the key is encrypted in a way not supported (PBES2 with PBKDF2 and AES-CBC is): " +
 	"convert it with openssl pkcs8 -topk8 -v2 aes-256-cbc")
 
-var errKeyPassword = errors.New("the key cannot be decrypted: is the password in --key-password-file right?")
+var errKeyPassword = &message{"the key cannot be decrypted: is the password in %s right?", []any{KeyPasswordFile}}
 
 // decryptPKCS8 decrypts an EncryptedPrivateKeyInfo under PBES2. [RFC 8018 6.2]
 func decryptPKCS8(der []byte, password string) ([]byte, error) {

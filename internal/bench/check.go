@@ -11,11 +11,9 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Check reads what the cases read from files, and refuses what this machine
-// cannot do, before anything is sent; with force, memory may run out. The
-// warnings say what it can barely do.
+// Check refuses what this machine cannot do, before anything is sent; with force,
+// memory may run out. The warnings say what it can barely do.
 func (c *Config) Check(force bool) (warnings []string, bad Faults) {
-	bad = CheckTLS(c.Cases)
 	embedded := Embedded(c.Cases)
 	for _, l := range checkHost(c.Cases, embedded, thisHost(), &bad) {
 		warnings = append(warnings, l.Message+": "+l.Hint)

@@ -14,26 +14,6 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// CheckTLS reads the certificates of the cases now rather than when clients
-// connect.
-func CheckTLS(cases []scenarios.Case) (bad Faults) {
-	for i := range cases {
-		c := &cases[i]
-		if !c.Transport.Secure() {
-			continue
-		}
-		host := "localhost"
-		if len(c.Target.URLs) > 0 {
-			host = c.Target.URLs[0].Host
-		}
-		_, err := c.TLS.ClientConfig(host)
-		for _, one := range tlsconf.Faults(err) {
-			bad.Usage("", "%v", one)
-		}
-	}
-	return bad
-}
-
 // Embedded reports whether any case runs against the embedded broker.
 func Embedded(cases []scenarios.Case) bool {
 	return slices.ContainsFunc(cases, func(c scenarios.Case) bool { return len(c.Target.URLs) == 0 })

@@ -11,6 +11,7 @@ import (
 	"github.com/mqttload/mqttload/mqtt"
 	"github.com/mqttload/mqttload/mqtt/packet"
 	"github.com/mqttload/mqttload/result"
+	"github.com/mqttload/mqttload/scenarios"
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
@@ -49,8 +50,11 @@ func (e *Error) Cause() string {
 // tlsError is a handshake that failed.
 type tlsError struct{ err error }
 
-func (e *tlsError) Error() string { return tlsconf.Explain(e.err) }
+func (e *tlsError) Error() string { return tlsconf.Explain(e.err, flagOf) }
 func (e *tlsError) Unwrap() error { return e.err }
+
+// flagOf names a field in a remedy: flags override whatever a file says.
+func flagOf(f tlsconf.Field) string { return scenarios.Flag(string(f)) }
 
 // causeOf says why a connection did not come about, without addresses, which
 // the caller names.
@@ -68,7 +72,7 @@ func causeOf(err error) string {
 		return te.Error()
 	case isAlert(err):
 		// TLS 1.3: what the server thinks of our certificate comes after the handshake.
-		return tlsconf.Explain(err)
+		return tlsconf.Explain(err, flagOf)
 	case errors.As(err, &dns) && !dns.IsNotFound:
 		return fmt.Sprintf("cannot resolve %q: %s", dns.Name, dns.Err)
 	case errors.As(err, &dns):
