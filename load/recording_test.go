@@ -11,7 +11,7 @@ import (
 // TestRecording: every message that is recorded is in ledger and histograms,
 // with the latencies that its times make; and one that is not is told.
 func TestRecording(t *testing.T) {
-	for _, o := range []Recording{
+	for _, o := range []recordingSetup{
 		{Payload: 8, Batch: 1}, {Payload: 10, Batch: 1000}, {Payload: 200, Batch: 7, Scattered: true}, {Payload: 10, Batch: 100, Open: true},
 	} {
 		d, err := newDriver(o)
@@ -43,7 +43,7 @@ func TestRecording(t *testing.T) {
 			t.Errorf("a message that has not come: %v", err)
 		}
 	}
-	if _, err := RecordingCost(Recording{Payload: 10, Batch: 10}, 1000); err != nil {
+	if _, err := recordingCost(recordingSetup{Payload: 10, Batch: 10}, 1000); err != nil {
 		t.Error(err)
 	}
 }

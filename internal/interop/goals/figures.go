@@ -21,7 +21,6 @@ var (
 	v5Goal       = goal{must: 1.1}
 	writesGoal   = goal{0.01, 0.002}
 	allocsGoal   = goal{must: 0.01}
-	recordGoal   = goal{60, 35}
 	latenessGoal = goal{150e3, 50e3}
 	missedGoal   = goal{must: 0.1}
 	connectGoal  = goal{1.3, 1.1}
@@ -43,7 +42,6 @@ func (m *measurement) figures() {
 		p.tlsFigures()
 	}
 	m.places[1].ownFigures(m.transports[0])
-	m.recordingFigures()
 	m.allocFigures()
 	m.pacingFigures()
 	m.connectionFigures()

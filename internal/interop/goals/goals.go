@@ -42,7 +42,6 @@ type measurement struct {
 	places     []*place
 	conns      map[scenarios.Transport]*connects
 	idles      map[scenarios.Transport]idle
-	recordings []recording
 	pacers     []pacing
 	open       *place           // the open loops; nil unless full
 	bare       []float64        // CPU per message of bare clients, in ns
@@ -84,9 +83,6 @@ func (m *measurement) run(ctx context.Context) error {
 		}
 	}
 	if err := m.allocations(ctx); err != nil {
-		return err
-	}
-	if err := m.recording(ctx); err != nil {
 		return err
 	}
 	if err := m.connect(ctx, peer); err != nil {

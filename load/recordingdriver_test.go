@@ -10,9 +10,9 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Recording is what [RecordingCost] measures. The zero value of Open and
+// recordingSetup is what [recordingCost] measures. The zero value of Open and
 // Scattered is a closed loop whose messages go and come in batches.
-type Recording struct {
+type recordingSetup struct {
 	Payload int // bytes, at least 8, which the stamp needs
 	Batch   int // messages of a read
 	// Open is an open loop at a million messages per second: latency from the
@@ -23,14 +23,14 @@ type Recording struct {
 	Scattered bool
 }
 
-// RecordingCost is the CPU time that recording adds to a message: the stamp,
+// recordingCost is the CPU time that recording adds to a message: the stamp,
 // the time of sending, the lock and the clock of each batch, the check of topic
 // and content, the ledger and the histograms. It drives the engine's own
 // handler over so many encoded PUBLISH packets of QoS 0 in memory, and
 // subtracts what the client's decoder takes for the same packets with a handler
 // that does nothing. Both are measured alternately. On a system that does not
 // report CPU time the cost is 0.
-func RecordingCost(o Recording, messages int) (ns float64, err error) {
+func recordingCost(o recordingSetup, messages int) (ns float64, err error) {
 	d, err := newDriver(o)
 	if err != nil {
 		return 0, err
@@ -52,7 +52,7 @@ func RecordingCost(o Recording, messages int) (ns float64, err error) {
 // driver is one publisher and one subscriber of the engine, and a batch of
 // packets between them.
 type driver struct {
-	Recording
+	recordingSetup
 	pub      *publisher
 	sub      *member
 	now      int64 // of an open loop, which has a clock of its own
@@ -67,8 +67,8 @@ type driver struct {
 // recordingInterval is the time between two messages of an open loop, in ns.
 const recordingInterval = 1000
 
-func newDriver(o Recording) (*driver, error) {
-	d := &driver{Recording: o, scanner: packet.NewScanner(nil, 0)}
+func newDriver(o recordingSetup) (*driver, error) {
+	d := &driver{recordingSetup: o, scanner: packet.NewScanner(nil, 0)}
 	c := &scenarios.Case{QoS: 0, Payload: scenarios.Payload{Size: o.Payload}, Load: scenarios.Load{
 		Shape: scenarios.Pairs, Topics: 1, Publishers: 1, Subscribers: 1, TopicsPerPublisher: 1, TopicsPerSubscriber: 1,
 		Inflight: max(o.Batch, 1000), OperationsPerMessage: 1,
