@@ -1,5 +1,5 @@
 // Aedes serves the broker of that name on a free loopback port, prints its
-// address, and ends when its standard input does.
+// address, and ends with its standard input.
 'use strict'
 const { Aedes } = require('aedes')
 const net = require('net')

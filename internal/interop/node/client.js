@@ -1,5 +1,5 @@
-// Client sends messages through a broker with MQTT.js, and prints each as it
-// comes back, as a line of JSON:
+// Client sends messages through a broker with MQTT.js, and prints each one that
+// comes back as a line of JSON:
 //
 //   node client.js PORT VERSION QOS COUNT
 'use strict'

@@ -1,12 +1,12 @@
-// Oracle holds mqtt-packet against the codec under test, one JSON object a line.
+// Oracle compares mqtt-packet with the codec under test, one JSON object per line.
 //
 //   node oracle.js parse               {"v":5,"raw":"hex"} from standard input:
 //                                      {"packet":{...},"raw":"written again"}, or
 //                                      {"refused":"why"}, {"packet":{...},"unwritable":"why"}
 //   node oracle.js generate COUNT SEED random packets: {"v":5,"packet":{...},"raw":"hex"}
 //
-// A packet is told field by field with the names of mqtt-packet; binary data is
-// in hexadecimal, and User Properties are a list of pairs.
+// A packet is an object with the field names of mqtt-packet; binary data is in
+// hexadecimal, and User Properties are a list of pairs.
 'use strict'
 const mqtt = require('mqtt-packet')
 

@@ -1,5 +1,5 @@
-// Does for libmosquitto what child.go does for the Go libraries: see runChild
-// there for the words that are spoken. One thread, with poll(2) over the
+// The counterpart of child.go for libmosquitto: see runChild there for the protocol
+// on its standard input and output. One thread, with poll(2) over the
 // sockets, which costs less than the library's own thread and its locks.
 //
 //	gcc -O2 -o libmosquitto libmosquitto.c -lmosquitto

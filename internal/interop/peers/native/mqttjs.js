@@ -1,5 +1,5 @@
-// Does for mqtt.js what child.go does for the Go libraries: see runChild there
-// for the words that are spoken.
+// The counterpart of child.go for mqtt.js: see runChild there for the protocol on
+// its standard input and output.
 'use strict'
 const fs = require('fs')
 const readline = require('readline')
