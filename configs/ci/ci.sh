@@ -1,15 +1,16 @@
 #!/bin/sh
-# Runs mqttload, compares with a baseline that a directory keeps, and ends with
-# its exit code: 0 ok, 5 delivery broken, 6 gate failed, 7 regression, 8 not
-# comparable. Arguments are those of "mqttload run" (default:
-# quick --launches 5; one launch does not show how much launches differ):
+# Runs mqttload, compares the result with a baseline kept in a directory, and
+# exits with mqttload's exit code: 0 ok, 5 delivery broken, 6 gate failed,
+# 7 regression, 8 not comparable. The arguments are those of "mqttload run".
+# The default is quick --launches 5, because a single launch does not show how
+# much launches differ:
 #
 #   BENCH_KEEP=true sh ci.sh nightly.yaml --launches 5 --url mqtt://broker:1883 --fail-if 'p99 > 5ms @ qos=1'
 #
-#   BENCH_BASELINE    directory of the baseline, one that outlives the job (default .mqttload)
-#   BENCH_REPORT      directory to write the report to (default mqttload-report)
-#   BENCH_REGRESSION  by how much a case may be slower (default 5%)
-#   BENCH_KEEP        true: a run that passed becomes the baseline, as on the main branch
+#   BENCH_BASELINE    directory of the baseline; it must outlive the job (default .mqttload)
+#   BENCH_REPORT      directory for the report (default mqttload-report)
+#   BENCH_REGRESSION  how much slower a case may be (default 5%)
+#   BENCH_KEEP        if true, a run that passed becomes the baseline; for the main branch
 set -u
 baseline=${BENCH_BASELINE:-.mqttload}/baseline.json.gz
 report=${BENCH_REPORT:-mqttload-report}
@@ -25,7 +26,7 @@ mqttload run "$@" --output "$report/report.json.gz" --output "$report/report.htm
 code=$?
 
 if [ $code -eq 0 ] && [ "${BENCH_KEEP:-false}" = true ]; then
-	# Renamed, so that a job beside this one never reads half a file.
+	# Renamed, so that a parallel job never reads half a file.
 	cp "$report/report.json.gz" "$baseline.new" && mv "$baseline.new" "$baseline" || exit 1
 	echo "this run is the new baseline: $baseline" >&2
 fi
