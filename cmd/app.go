@@ -12,7 +12,7 @@ import (
 type app struct {
 	Process
 	*terminal
-	quit     chan struct{} // closed when everything is to be dropped at once
+	quit     chan struct{} // closed to end the program at once
 	quitOnce sync.Once
 }
 
@@ -21,8 +21,8 @@ func newApp(p Process) *app {
 }
 
 // interruptible returns a context that the first signal to stop cancels, with
-// bench.ErrInterrupted as its cause, after telling first; the second signal ends the
-// program at once.
+// bench.ErrInterrupted as its cause, after calling first; the second signal ends
+// the program at once.
 func (a *app) interruptible(ctx context.Context, first func()) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 2)

@@ -37,7 +37,7 @@ func (a *app) auditCommand() *cobra.Command {
 	return c
 }
 
-// audited is one file with what was found in it.
+// audited is one file and the findings about it.
 type audited struct {
 	input    *result.Input
 	findings []result.Finding
@@ -62,7 +62,7 @@ func (a *app) audit(c *cobra.Command, args []string) error {
 	return append(all.verdict(), outs.finish(a.Stdout, all.write)...).InOrder().Err()
 }
 
-// verdict is one fault for every file that contradicts itself.
+// verdict has one fault for each file that contradicts itself.
 func (list audits) verdict() (bad bench.Faults) {
 	for _, one := range list {
 		n, first := 0, ""

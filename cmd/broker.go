@@ -98,7 +98,7 @@ func (a *app) readBrokerOptions(c *cobra.Command) (brokerOptions, error) {
 	return o, bad.Err()
 }
 
-// serve runs the broker until it is told to stop.
+// serve runs the broker until it is stopped.
 func (a *app) serve(ctx context.Context, o brokerOptions) error {
 	var conf *tls.Config
 	if o.tlsListen != "" {
@@ -109,13 +109,13 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 	}
 	cfg := o.limits
 	cfg.ServerReference, cfg.ServerReferenceCode = o.reference, referenceCodes[o.referenceCode]
-	who := "no authentication"
+	access := "no authentication"
 	if o.users != "" {
 		var err error
 		if cfg.Users, err = a.readUsers(o.users); err != nil {
 			return err
 		}
-		who = "every user may publish and subscribe to everything"
+		access = "every user may publish and subscribe to everything"
 	}
 	if !o.quiet {
 		cfg.Logf = func(format string, args ...any) { a.warn(format, args...) }
@@ -132,7 +132,7 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 			return bench.Faultf(bench.Usage, "choose a file in a directory that exists", "--addr-file %s: %v", o.addrFile, file.Cause(err))
 		}
 	}
-	a.warn("this broker is made for measuring, not for production: %s, nothing persisted", who)
+	a.warn("this broker is made for measuring, not for production: %s, nothing persisted", access)
 	ctx, stop := a.interruptible(ctx, func() {})
 	defer stop()
 	for _, u := range urls {
@@ -182,7 +182,7 @@ func (t *terminal) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config
 	return urls, nil
 }
 
-// warnPublic warns of an address that others can reach.
+// warnPublic warns of an address that other machines can reach.
 func (t *terminal) warnPublic(addr string) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "localhost" {
@@ -193,7 +193,7 @@ func (t *terminal) warnPublic(addr string) {
 	}
 }
 
-// keyPairFaults names the flags of what is wrong with the broker's key pair.
+// keyPairFaults are the faults of the broker's key pair, with the flags to blame.
 func keyPairFaults(err error) (bad bench.Faults) {
 	name := func(f tlsconf.Field) string {
 		if f == tlsconf.KeyPasswordFile {
@@ -212,11 +212,12 @@ func keyPairFaults(err error) (bad bench.Faults) {
 	return bad
 }
 
-// serverTLS is the listener's configuration: from files, or thrown away afterwards.
+// serverTLS is the configuration of the TLS listener: from files, or with a
+// temporary certificate.
 func serverTLS(o brokerOptions) (*tls.Config, error) {
 	if o.cert != "" {
-		// A server's key pair is read as a client's is, with the same words
-		// about the same faults in files.
+		// The key pair is read like that of a client, so that the messages
+		// about bad files are the same.
 		pair, err := tlsconf.Options{}.KeyPair(o.cert, o.key)
 		if err != nil {
 			return nil, keyPairFaults(err)
@@ -243,11 +244,11 @@ func serverTLS(o brokerOptions) (*tls.Config, error) {
 	return bundle.ServerConfig(), nil
 }
 
-// checkReplaceable refuses to write a CA over what is none: a slip in --ca-out
-// shall not cost anybody a file.
+// checkReplaceable refuses to overwrite a file that holds anything but
+// certificates: a typo in --ca-out must not destroy it.
 func checkReplaceable(path string) error {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return nil // there is nothing to lose, or writing says what is wrong
+		return nil // nothing can be lost, or writing reports the error
 	}
 	b, err := file.Read(path, maxSmallFile)
 	if err == nil && onlyCertificates(b) {
@@ -262,7 +263,7 @@ func onlyCertificates(b []byte) bool {
 	b = bytes.TrimSpace(b)
 	for len(b) > 0 {
 		block, rest := pem.Decode(b)
-		// Decode passes over what stands before the block.
+		// Decode skips any text before the block.
 		if block == nil || block.Type != "CERTIFICATE" || !bytes.HasPrefix(b, []byte("-----BEGIN CERTIFICATE-----")) {
 			return false
 		}

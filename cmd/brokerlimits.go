@@ -9,14 +9,14 @@ import (
 	"github.com/mqttload/mqttload/mqtt/packet"
 )
 
-// What a broker that is served by itself tells MQTT 5 clients without being
-// asked to: limits that every client has to keep to and few brokers are without.
+// Limits that the broker command announces to MQTT 5 clients by default, because
+// most brokers have them and every client must respect them.
 const (
 	defaultReceiveMaximum = 1024
 	defaultMaxKeepAlive   = time.Minute
 )
 
-// brokerLimits reads the flags about what clients may do.
+// brokerLimits reads the flags that limit clients.
 func brokerLimits(s settings, bad *bench.Faults) broker.Config {
 	cfg := broker.Config{ReceiveMaximum: defaultReceiveMaximum, MaxKeepAlive: defaultMaxKeepAlive}
 	if one := s["receive-maximum"]; one.source > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// referenceCodes are the reasons to send a client away. [MQTT5 4.11]
+// referenceCodes are the reason codes of a redirect. [MQTT5 4.11]
 var referenceCodes = map[string]packet.ReasonCode{
 	"": packet.ReasonUseAnotherServer, "use-another": packet.ReasonUseAnotherServer, "moved": packet.ReasonServerMoved,
 }
@@ -33,11 +33,12 @@ func checkReference(s settings, bad *bench.Faults) {
 	}
 }
 
-// manyUsers take so long to derive that who waits for the broker is told.
+// manyUsers is the number of users from which deriving their keys takes so long
+// that the user is told.
 const manyUsers = 5000
 
 // readUsers reads the users of a CSV file, whose first row names its columns:
-// the form of a run's --credentials, of which it may be the same file.
+// the same format as --credentials of run, so both can use one file.
 func (t *terminal) readUsers(path string) (*broker.Users, error) {
 	file, err := scenarios.OpenCredentials(path)
 	if err != nil {

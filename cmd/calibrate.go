@@ -115,7 +115,7 @@ func (a *app) calibrate(c *cobra.Command, args []string) error {
 	return append(bad, calibrateVerdict(r.Calibration)...).InOrder().Err()
 }
 
-// calibrateError is why there is no result.
+// calibrateError says why there is no result.
 func calibrateError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return bench.Faultf(bench.Interrupted, "", "interrupted: a partial calibration is not kept")
@@ -123,7 +123,7 @@ func calibrateError(ctx context.Context, err error) error {
 	return bench.Faultf(bench.Internal, "", "calibrate: %v", err)
 }
 
-// calibrateOptions are the sizes: default, or quick.
+// calibrateOptions reads the flags: default sizes, or quick ones.
 func calibrateOptions(c *cobra.Command, s settings, bad *bench.Faults) calibrate.Options {
 	o := calibrate.Options{RunID: bench.RunID(readSeed(s, bad)), Rounds: 5, Time: 100 * time.Millisecond}
 	if s["quick"].on() {
@@ -146,11 +146,11 @@ func calibrateOptions(c *cobra.Command, s settings, bad *bench.Faults) calibrate
 	return o
 }
 
-// progressWidth is what fits into a line of a terminal.
+// progressWidth is the width of the progress line of calibrate.
 const progressWidth = 79
 
-// calibrateProgress tells what is measured, at most once a second where nobody
-// watches a terminal.
+// calibrateProgress shows what is measured: in one line of a terminal, or else as
+// a line every few seconds.
 func (t *terminal) calibrateProgress() func(string) {
 	if t.isTerminal() {
 		return func(what string) { t.print(wipe + text.Plain(what[:min(len(what), progressWidth)])) }
@@ -164,7 +164,7 @@ func (t *terminal) calibrateProgress() func(string) {
 	}
 }
 
-// calibrateVerdict is what a calibration is faulted for.
+// calibrateVerdict has one fault for each known answer that came out wrong.
 func calibrateVerdict(c *result.Calibration) (bad bench.Faults) {
 	for _, w := range c.Wrong() {
 		bad.Add(bench.Internal, "try again if the machine was busy; otherwise this is a bug in mqttload: please report it",

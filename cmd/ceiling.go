@@ -7,8 +7,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// calibrationPath is where the last calibration is kept, below the user's cache
-// directory; "" where there is none.
+// calibrationPath is the file of the last calibration, below the user's cache
+// directory; "" if there is no such directory.
 func calibrationPath() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -17,8 +17,9 @@ func calibrationPath() string {
 	return filepath.Join(dir, "mqttload", "calibration.json")
 }
 
-// saveCalibration keeps r, unless it is of a part of the cases and one of this
-// machine is kept already. That it cannot is no fault: the result stands.
+// saveCalibration saves r, unless it covers only part of the cases and there is
+// one for this machine already. Failing to save is not a fault: the result is
+// printed anyway.
 func (t *terminal) saveCalibration(r *result.Report, part bool) {
 	path := calibrationPath()
 	if path == "" {

@@ -94,7 +94,7 @@ func (a *app) check(c *cobra.Command, args []string) error {
 		return stdoutError(err)
 	}
 	if class != 0 {
-		return bench.Fault{Class: class} // its words are on the list
+		return bench.Fault{Class: class} // the list has the messages
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (a *app) check(c *cobra.Command, args []string) error {
 func (c checked) json() string {
 	b, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
-		return "" // it holds nothing that cannot be marshalled
+		return "" // cannot happen: every field can be marshalled
 	}
 	return string(b) + "\n"
 }

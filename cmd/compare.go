@@ -73,8 +73,8 @@ func (a *app) compareReports(c *cobra.Command, args []string) error {
 	return a.compareAll(all, inputs, o, outs, s["strict"].on())
 }
 
-// compareAll compares every head with the base. What can be compared is shown,
-// even if another one cannot.
+// compareAll compares every head with the base, and shows each comparison that is
+// possible even if another is not.
 func (a *app) compareAll(all comparisons, base []*result.Input, o result.CompareOptions, outs outputs, strict bool) error {
 	var bad bench.Faults
 	var done comparisons
@@ -96,7 +96,7 @@ func (a *app) compareAll(all comparisons, base []*result.Input, o result.Compare
 	return bad.InOrder().Err()
 }
 
-// sides are the files of the base, and of each head.
+// sides lists the files of the base, and of each head.
 func sides(s settings, args []string, bad *bench.Faults) (base []string, heads [][]string) {
 	base, head := splitFiles(s["base"].values...), splitFiles(s["head"].values...)
 	across := s["across"].value() != ""

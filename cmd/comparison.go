@@ -13,7 +13,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// comparison is one outcome with what went into it.
+// comparison is one comparison with its inputs.
 type comparison struct {
 	base, head []*result.Input
 	outcome    *result.Comparison
@@ -35,7 +35,7 @@ func (list comparisons) write(w io.Writer, format string) error {
 	return err
 }
 
-// separate stands before item i of several: in JSON they are a list.
+// separate writes what precedes item i of several; in JSON they form a list.
 func separate(b *bytes.Buffer, format string, i, of int) {
 	switch {
 	case format != "json":
@@ -58,8 +58,8 @@ func (one comparison) write(w io.Writer, format string) error {
 	return report.WriteComparison(w, format, one.outcome)
 }
 
-// reports are the files that are reports of this program: a page shows them
-// whole, and others not.
+// reports are those of the files that this program wrote: an HTML page shows them
+// in full.
 func (one comparison) reports() (list []*result.Report) {
 	for _, in := range slices.Concat(one.base, one.head) {
 		if in.Report != nil {
@@ -88,7 +88,7 @@ func (list comparisons) verdict(strict bool) (bad bench.Faults) {
 	return bad
 }
 
-// comparedWith is what a judge found of a run beside the baseline; none without one.
+// comparedWith is the comparison of a run with its baseline; none without one.
 func comparedWith(baseline []*result.Input, j bench.Judgement) comparisons {
 	if j.Comparison == nil {
 		return nil
@@ -96,7 +96,8 @@ func comparedWith(baseline []*result.Input, j bench.Judgement) comparisons {
 	return comparisons{{base: baseline, head: []*result.Input{j.Head}, outcome: j.Comparison}}
 }
 
-// rendered shows r, and in the formats for reading also what it was compared with.
+// rendered writes r and, in the formats for people, its comparison with the
+// baseline.
 func rendered(r *result.Report, compared comparisons) render {
 	return func(w io.Writer, format string) error {
 		if len(compared) > 0 && format == "html" {
@@ -112,8 +113,8 @@ func rendered(r *result.Report, compared comparisons) render {
 	}
 }
 
-// warnComparison prints comparisons to standard error, where standard output
-// holds something for programs.
+// warnComparison prints comparisons to standard error, for runs whose standard
+// output is for programs.
 func (t *terminal) warnComparison(list comparisons) {
 	var b bytes.Buffer
 	if err := list.write(&b, "console"); err != nil {
@@ -125,7 +126,7 @@ func (t *terminal) warnComparison(list comparisons) {
 	}
 }
 
-// summary is the comparisons as markdown for the summary of a step.
+// summary is the comparisons as Markdown, for the summary of a GitHub step.
 func (list comparisons) summary() string {
 	var parts []string
 	for _, one := range list {
@@ -134,7 +135,7 @@ func (list comparisons) summary() string {
 	return strings.Join(parts, "\n")
 }
 
-// errorLines are GitHub's workflow commands for what is no pass.
+// errorLines are GitHub workflow commands for comparisons that do not pass.
 func (list comparisons) errorLines() (lines []string) {
 	for _, one := range list {
 		lines = append(lines, report.ComparisonErrorLines(one.outcome)...)
@@ -142,7 +143,7 @@ func (list comparisons) errorLines() (lines []string) {
 	return lines
 }
 
-// compareOptions reads the flags that a comparison has in run, too.
+// compareOptions reads the flags that compare-reports shares with run.
 func compareOptions(s settings, threshold string, bad *bench.Faults) result.CompareOptions {
 	o := result.CompareOptions{Across: s["across"].value(), Ignore: s["ignore"].words(), Allow: s["allow"].words()}
 	if t, ok := s[threshold]; ok {
@@ -155,7 +156,8 @@ func compareOptions(s settings, threshold string, bad *bench.Faults) result.Comp
 	return o
 }
 
-// parsePercent reads "5%" as 0.05. A bare number is refused: 0.05 could be meant.
+// parsePercent reads "5%" as 0.05. A bare number is refused because it is
+// ambiguous.
 func parsePercent(text string) (float64, error) {
 	number, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 	if !ok {

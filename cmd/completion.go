@@ -9,8 +9,8 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// choices are the values that a shell may offer for a flag. Those of the
-// matrix are lists: what stands before the last comma is kept.
+// choices are the values that a shell offers for a flag. Flags of the matrix take
+// lists: the text before the last comma is kept.
 var choices = map[string][]string{
 	"qos":         {"0", "1", "2"},
 	"protocol":    {"3.1", "3.1.1", "5"},
@@ -26,8 +26,8 @@ var choices = map[string][]string{
 	"tls-max":     {"1.2", "1.3"},
 }
 
-// completeFlags offers the choices of the flags that c has and that nothing else
-// is offered for yet.
+// completeFlags registers the choices of those flags of c that have no completion
+// yet.
 func completeFlags(c *cobra.Command) {
 	for name, values := range choices {
 		complete(c, name, values)
@@ -36,7 +36,7 @@ func completeFlags(c *cobra.Command) {
 
 // complete offers values for one flag of c.
 func complete(c *cobra.Command, name string, values []string) {
-	// The only error is that a flag does not exist or has one already.
+	// It fails only if the flag does not exist or has a completion already.
 	_ = c.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		kept := typed[:strings.LastIndexByte(typed, ',')+1]
 		var list []string

@@ -15,9 +15,8 @@ import (
 
 const defaultConfig = "mqttload.yaml"
 
-// gather reads flags, environment and configuration file into one set. The
-// faults of all three are returned at once; hints are about variables that
-// nobody reads.
+// gather merges flags, environment and configuration file. It returns the faults
+// of all three at once, and warns of unknown variables.
 func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, bench.Faults) {
 	var bad bench.Faults
 	specs := keyed(groups)
@@ -67,7 +66,7 @@ func (a *app) gather(c *cobra.Command, groups []flagGroup) (settings, bench.Faul
 	return got, bad
 }
 
-// texts is a value of viper's as the text it was given as.
+// texts is a value of viper as the text that was given.
 func texts(v any) []string {
 	if list, ok := v.([]string); ok {
 		return list
@@ -75,8 +74,8 @@ func texts(v any) []string {
 	return []string{fmt.Sprint(v)}
 }
 
-// readEnv picks the variables that stand for flags. An empty one counts as not
-// set, as is usual.
+// readEnv reads the variables that stand for flags. An empty variable counts as
+// not set, as usual.
 func (a *app) readEnv(specs map[string]flagSpec, bad *bench.Faults) map[string]setting {
 	got := map[string]setting{}
 	for _, kv := range a.Environ {
@@ -124,7 +123,7 @@ func (t *terminal) warnUnknownEnv(key, name string, specs map[string]flagSpec) {
 }
 
 // configPath is the configuration file: the one asked for, or the one that
-// was found lying about; "" for none.
+// lies in this directory; "" for none.
 func configPath(c *cobra.Command, env map[string]setting) (path string, found bool) {
 	if f := c.Flags().Lookup("config"); f.Changed {
 		return f.Value.String(), false

@@ -77,7 +77,7 @@ func (f *configFile) key(p strictyaml.Pair) {
 	case own:
 		f.set(spec, p)
 	default:
-		f.values(everyKey()[p.Key], p) // another command's, which is checked all the same
+		f.values(everyKey()[p.Key], p) // the key of another command is checked as well
 	}
 }
 

@@ -47,7 +47,7 @@ const exitCodesHelp = `Exit codes:
 `
 
 // report prints err to stderr, one line of cause and at most one of remedy per
-// fault, and returns its exit code. An error that is no fault is an internal one.
+// fault, and returns its exit code. Any other error is an internal one.
 func (t *terminal) report(err error) int {
 	list := bench.AsFaults(err, bench.Internal)
 	seen := map[bench.Fault]bool{}
@@ -67,8 +67,8 @@ func (t *terminal) report(err error) int {
 	return exitCodes[list[0].Class]
 }
 
-// stdoutError is the fault of a result that could not be printed. A reader
-// that went away, as head does, has seen what it wanted: that needs no words.
+// stdoutError is the fault of a result that could not be printed. It has no
+// message if the reader closed the pipe, as head does.
 func stdoutError(err error) error {
 	var path *fs.PathError
 	switch {

@@ -12,8 +12,8 @@ import (
 )
 
 // Kinds of flags. All but switches are text here: what a value means is the
-// business of the package that uses it, so that a flag, a variable, a line of
-// the configuration and one of a scenario are judged by the same code.
+// business of the package that uses it, so that the same code checks a flag, a
+// variable, a line of the configuration and one of a scenario.
 const (
 	single = iota
 	list   // repeatable, each occurrence one value
@@ -26,11 +26,11 @@ const (
 type flagSpec struct {
 	name, short string
 	kind        int
-	key         string // in the environment and in configurations, where it is not the name
+	key         string // name in the environment and configurations, if different
 	value       string
 	help        string
 	preset      string
-	aliases     []string // what other tools call it: accepted, not shown
+	aliases     []string // names in other tools: accepted, not shown
 	tool        bool     // about the tool, not about the scenario
 	secret      bool     // its value is never shown
 }
@@ -317,8 +317,8 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// commandLine is what was asked, as a report may show it: passwords and user
-// information of URLs are left out.
+// commandLine is the command line for the report, without passwords and user
+// information of URLs.
 func commandLine(c *cobra.Command, args []string, groups []flagGroup) []string {
 	line := append([]string{"mqttload", c.Name()}, args...)
 	for _, f := range all(groups) {
@@ -349,8 +349,7 @@ func shown(f flagSpec, value string) string {
 	return fmt.Sprintf("--%s=%s", f.name, value)
 }
 
-// withoutUser cuts the user information out of something like a URL, whether
-// or not it is a good one.
+// withoutUser removes the user information from a URL, even from an invalid one.
 func withoutUser(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {

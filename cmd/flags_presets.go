@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pick takes flags of run by name, one with another short letter as "name/letter".
+// pick returns flags of run by name; "name/letter" gives one another short letter.
 func pick(names ...string) (list []flagSpec) {
 	known := all(runFlags) // once: this runs at the start of every command
 	for _, name := range names {
@@ -19,8 +19,8 @@ func pick(names ...string) (list []flagSpec) {
 	return list
 }
 
-// presetFlags puts a command's own flags between those that all three share.
-// properties are those of MQTT 5 that mean something to it.
+// presetFlags combines a command's own flags with those that all three share.
+// properties are the MQTT 5 properties that apply to it.
 func presetFlags(properties []string, own ...flagSpec) []flagGroup {
 	groups := []flagGroup{
 		{"Target", pick("url", "host", "port", "connect-timeout", "connect-rate/R", "reconnect", "follow-server-reference",
@@ -55,7 +55,7 @@ var (
 		takenProperties...)
 )
 
-// What some flags of run mean in a preset.
+// Flags of run that have another meaning or default in a preset.
 var (
 	clientsFlag = flagSpec{name: "clients", short: "c", tool: true, aliases: []string{"count"}, value: "N",
 		help: "number of connections", preset: "1"}

@@ -17,7 +17,7 @@ var (
 	comparisonFormats = formatSet(report.ComparisonFormats())
 )
 
-// name is the format that s means, itself or an alias.
+// name is the format that s names, directly or by an alias.
 func (known formatSet) name(s string) (string, error) {
 	full, err := report.FormatName(s)
 	if err == nil && slices.Contains(known, full) {

@@ -8,10 +8,10 @@ import (
 	"github.com/mqttload/mqttload/internal/file"
 )
 
-// tellGitHub adds markdown to the summary of the step that this process is
-// part of, where it is one of GitHub Actions, and prints workflow commands that
-// mark what failed. They go to standard error, which is read for them as
-// standard output is: that one carries the result and nothing else.
+// tellGitHub adds Markdown to the summary of the GitHub Actions step that runs
+// this process, if any, and prints workflow commands that mark what failed. These
+// go to standard error, which GitHub reads as well: standard output carries only
+// the result.
 func (a *app) tellGitHub(summary string, errorLines []string) {
 	if path := a.getenv("GITHUB_STEP_SUMMARY"); path != "" && summary != "" {
 		if err := appendTo(path, strings.TrimRight(summary, "\n")+"\n\n"); err != nil {
@@ -25,7 +25,7 @@ func (a *app) tellGitHub(summary string, errorLines []string) {
 	}
 }
 
-// appendTo adds text at the end of a file that other steps' commands share.
+// appendTo adds text at the end of a file that other commands write to as well.
 func appendTo(path, text string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// help prints a command's help: an example first, because that is what people
-// look for, then the commands and the flags by group, and the exit codes.
+// help prints a command's help: an example first, because people look for it, then
+// the commands, the flags by group, and the exit codes.
 func (a *app) help(c *cobra.Command, _ []string) {
 	var b strings.Builder
 	if c.Example != "" {
@@ -51,10 +51,10 @@ func (a *app) help(c *cobra.Command, _ []string) {
 	_, _ = io.WriteString(c.OutOrStdout(), b.String())
 }
 
-// judging are the commands whose exit codes say more than that they worked.
+// judging are the commands whose help lists the exit codes.
 var judging = []string{"mqttload", "run", "conn", "pub", "sub", "compare-reports", "audit", "check", "calibrate"}
 
-// helpGroups are the commands whose flags are shown by groups.
+// helpGroups are the commands whose help shows flags by group.
 var helpGroups = map[string][]flagGroup{
 	"run": runFlags, "conn": connFlags, "pub": pubFlags, "sub": subFlags, "broker": brokerFlags,
 	"compare-reports": compareFlags, "report": reportFlags, "audit": auditFlags,
@@ -67,8 +67,8 @@ In the environment, commas separate the values of a list; in those of
 user-property and fail-if, line breaks do.
 `
 
-// helpWidth is the width of the terminal, as far as help can use it, and a
-// usual one where there is no terminal.
+// helpWidth is the width of the terminal, within sensible bounds, or a common one
+// without a terminal.
 func (a *app) helpWidth() int {
 	if f, ok := a.Stdout.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// splitFiles takes lists of files apart; a file whose name has a comma is one.
+// splitFiles splits lists of files at commas, unless a file has that very name.
 func splitFiles(args ...string) (paths []string) {
 	for _, arg := range args {
 		if _, err := os.Stat(arg); err == nil {
@@ -22,7 +22,7 @@ func splitFiles(args ...string) (paths []string) {
 	return paths
 }
 
-// readInputs reads the files of one side, and tells of all that cannot be read.
+// readInputs reads the files of one side, and reports each that cannot be read.
 func readInputs(paths []string, bad *bench.Faults) []*result.Input {
 	var list []*result.Input
 	for _, path := range paths {
@@ -42,8 +42,8 @@ func readInputs(paths []string, bad *bench.Faults) []*result.Input {
 
 var errNamedPipe = errors.New("is a named pipe (FIFO), which may never be written to")
 
-// endless refuses a named pipe, which would be waited for until somebody
-// writes to it. What the shell has opened is fine: it comes from a command.
+// endless refuses a named pipe, because reading it would wait for a writer. One
+// that the shell has opened is fine: a command writes to it.
 func endless(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || result.StandsForOpenFile(path) {
@@ -52,7 +52,8 @@ func endless(path string) error {
 	return &result.FileError{Op: "read", Path: path, Err: errNamedPipe}
 }
 
-// readFault: a report without a case can be read and not compared.
+// readFault classifies an error of reading. A report without cases can be read
+// but not compared.
 func readFault(err error) bench.Fault {
 	switch {
 	case errors.Is(err, result.ErrNoCells):
@@ -63,9 +64,9 @@ func readFault(err error) bench.Fault {
 	return bench.Faultf(bench.Usage, "", "%v", err)
 }
 
-// damageFaults names the files with a histogram that cannot be decoded, which
-// is found out when something needs it, and failed with err. Without such a
-// file it is err itself, with class.
+// damageFaults names the files with a histogram that cannot be decoded. Histograms
+// are decoded only when needed, so this explains an err from using the files.
+// Without such a file it returns err itself, with class.
 func damageFaults(err error, class bench.Class, files []*result.Input) (bad bench.Faults) {
 	for _, in := range files {
 		if cause := damage(in.Report); cause != nil {
@@ -78,7 +79,7 @@ func damageFaults(err error, class bench.Class, files []*result.Input) (bad benc
 	return bad
 }
 
-// damage is about the first histogram of r that cannot be decoded.
+// damage is the error of the first histogram of r that cannot be decoded.
 func damage(r *result.Report) error {
 	if r == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// readJudge reads gates of the scenario, of --gate and of --fail-if, and the baseline.
+// readJudge reads the gates of the scenario, --gate and --fail-if, and the baseline.
 func readJudge(s settings, sc *scenarios.Scenario, cases []scenarios.Case, outs outputs, bad *bench.Faults) bench.Judge {
 	j := bench.Judge{Options: compareOptions(s, "max-regression", bad)}
 	g := gateReader{bad: bad}
@@ -44,20 +44,20 @@ func readJudge(s settings, sc *scenarios.Scenario, cases []scenarios.Case, outs 
 	return j
 }
 
-// gateReader collects gates and what is wrong with them.
+// gateReader collects gates and their faults.
 type gateReader struct {
 	known [][]result.Param // params of every case
 	gates []result.Gate
 	bad   *bench.Faults
 }
 
-// add takes one gate: what must hold, or with failIf what must not.
+// add adds one gate: a condition that must hold, or with failIf must not.
 func (g *gateReader) add(place, text string, failIf bool) {
 	gate, err := result.ParseGate(text, failIf)
 	g.take(place, gate, err)
 }
 
-// take keeps a gate that is sound and about cases that there are.
+// take keeps a gate that is valid and applies to at least one case.
 func (g *gateReader) take(place string, gate result.Gate, err error) {
 	if err == nil {
 		err = gate.Check(g.known)
@@ -66,16 +66,16 @@ func (g *gateReader) take(place string, gate result.Gate, err error) {
 		g.bad.Usage("", "%s: %v", place, err)
 		return
 	}
-	// The same rule from two places is one.
+	// The same rule from two places counts once.
 	if !slices.ContainsFunc(g.gates, func(other result.Gate) bool { return other.String() == gate.String() }) {
 		g.gates = append(g.gates, gate)
 	}
 }
 
-// file takes the gates of a file.
 // maxSmallFile bounds a file of gates or of certificates, in bytes.
 const maxSmallFile = 1 << 20
 
+// file adds the gates of a file.
 func (g *gateReader) file(place, path string) {
 	b, err := file.Read(path, maxSmallFile)
 	if err != nil {
@@ -91,7 +91,7 @@ func (g *gateReader) file(place, path string) {
 	}
 }
 
-// apart lists what errors.Join has joined.
+// apart lists the errors that errors.Join has joined.
 func apart(err error) []error {
 	var many interface{ Unwrap() []error }
 	switch {

@@ -11,7 +11,7 @@ import (
 // envPrefix begins the name of a variable that stands for a flag.
 const envPrefix = "MQTTLOAD_"
 
-// keyed are the flags by what variables and configuration files call them.
+// keyed maps the names used in variables and configuration files to flags.
 func keyed(groups []flagGroup) map[string]flagSpec {
 	specs := map[string]flagSpec{}
 	for _, f := range all(groups) {
@@ -20,8 +20,8 @@ func keyed(groups []flagGroup) map[string]flagSpec {
 	return specs
 }
 
-// everyKey are the keys of all commands: one configuration file serves them
-// all, and each leaves the others' alone.
+// everyKey are the keys of all commands: they share one configuration file, and
+// each ignores the keys of the others.
 func everyKey() map[string]flagSpec {
 	return keyed(slices.Concat(connFlags, pubFlags, subFlags, runFlags, brokerFlags))
 }
@@ -40,7 +40,7 @@ func names(specs map[string]flagSpec) []string {
 	return list
 }
 
-// checkToggle is for switches of the tool; package scenarios checks its own.
+// checkToggle checks a switch of the tool; package scenarios checks its own.
 func checkToggle(s setting, bad *bench.Faults) {
 	if s.tool && s.kind == toggle && s.value() != "true" && s.value() != "false" {
 		bad.Usage("", "%s is true or false", s.place)

@@ -12,18 +12,18 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// ledgerFile takes the accounts of streams as launches end, so that a million
-// of them need no memory. It appears under its name when it is whole; a device
-// or a pipe is written as it is.
+// ledgerFile writes the accounts of streams as launches end, so that a million of
+// them need no memory. The file gets its name when it is complete; a device or a
+// pipe is written directly.
 type ledgerFile struct {
 	path string
-	temp string   // what is written, and then gets the name path; "" of a device
+	temp string   // the file that is written and then renamed to path; "" for a device
 	file *os.File // nil until there is a row
 	out  *bufio.Writer
-	err  error // the first: nothing is written after it
+	err  error // the first error: nothing is written after it
 }
 
-// ledgerOf checks --ledger; nil where it is not given.
+// ledgerOf reads --ledger; nil if it is not given.
 func ledgerOf(s settings, read []string, outs outputs, bad *bench.Faults) *ledgerFile {
 	one, ok := s["ledger"]
 	if !ok {
@@ -77,7 +77,7 @@ func (l *ledgerFile) finish() bench.Faults {
 		return nil
 	}
 	if l.file == nil && l.err == nil {
-		l.create() // no stream had a message: the columns stand alone
+		l.create() // no stream had a message: the file has only the header
 	}
 	if l.err == nil {
 		l.err = l.out.Flush()

@@ -1,8 +1,15 @@
-// Package cmd is the command line: one file per command. It is the only
-// package that knows cobra, viper, standard input and output, the environment,
-// signals and exit codes. It measures nothing and formats no results; what it
-// adds to the packages below is deciding, before any connection is made,
-// whether what was asked makes sense, and saying afterwards how it went.
+// Package cmd is the command line, with one file per command. It is the only
+// package that knows cobra, viper, standard streams, the environment, signals and
+// exit codes.
+//
+// A command turns flags, variables and the configuration file into [settings],
+// lets these override a scenario, and hands the result to package bench, which
+// runs it, or to packages result and report. Here everything is checked before
+// the first connection, and all faults are printed at once. The package measures
+// nothing and formats no results.
+//
+// The files stand on floors: main.go is on top, then the commands, then what they
+// share, down to app.go, terminal.go and process.go. No file calls one above it.
 package cmd
 
 import (
@@ -31,7 +38,7 @@ func Main(ctx context.Context, p Process) int {
 
 func (a *app) run(ctx context.Context) (code int) {
 	defer func() {
-		// A goroutine dump says nothing to users, and may hold their password.
+		// A goroutine dump does not help users, and may hold their password.
 		if r := recover(); r != nil {
 			code = a.report(bench.Faultf(bench.Internal, "this is a bug in mqttload: please report it",
 				"internal error: %v at %s", r, panicSite(string(debug.Stack()))))
@@ -45,7 +52,7 @@ func (a *app) run(ctx context.Context) (code int) {
 	return a.report(root.ExecuteContext(ctx))
 }
 
-// panicSite is the line of this module that panicked.
+// panicSite is the source line that panicked.
 func panicSite(stack string) string {
 	_, after, _ := strings.Cut(stack, "panic(")
 	for line := range strings.Lines(after) {

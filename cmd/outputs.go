@@ -17,7 +17,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// output is one place that the report goes to; path "" is standard output.
+// output is one destination of the report; path "" is standard output.
 type output struct{ format, path string }
 
 // outputs are all of them; exactly one is standard output.
@@ -55,8 +55,8 @@ func (known formatSet) parse(s settings, bad *bench.Faults) outputs {
 	return append(outs, output{format: stdout})
 }
 
-// parseOutput reads FILE, whose name says its format, or FORMAT=FILE. What
-// stands before the first equals sign is a format only if there is such a one.
+// parseOutput reads FILE, whose ending determines the format, or FORMAT=FILE. The
+// text before the first equals sign is a format unless it looks like a path.
 func (known formatSet) parseOutput(s string) (output, error) {
 	if before, path, ok := strings.Cut(s, "="); ok && !strings.ContainsAny(before, "./") {
 		name, err := known.name(before)
@@ -78,7 +78,7 @@ func (known formatSet) parseOutput(s string) (output, error) {
 		strings.Join(known, ", "))
 }
 
-// check finds out, before hours of load, whether the files can be written.
+// check verifies, before hours of load, that the files can be written.
 func (outs outputs) check(place string, bad *bench.Faults) {
 	seen := map[string]bool{}
 	for _, o := range outs {
@@ -92,9 +92,8 @@ func (outs outputs) check(place string, bad *bench.Faults) {
 	}
 }
 
-// writable reports what would keep path from being written. Reports are
-// written beside their place and renamed, so the directory is what matters; a
-// device is opened as it is.
+// writable reports why path cannot be written. Reports are written to a temporary
+// file and renamed, so the directory matters; a device is opened directly.
 func writable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -119,7 +118,7 @@ func writable(path string) error {
 	return os.Remove(f.Name())
 }
 
-// spare refuses outputs that would write over a file that the command reads.
+// spare refuses outputs that would overwrite a file that the command reads.
 func (outs outputs) spare(s settings, read []string, bad *bench.Faults) {
 	var told []string
 	for _, path := range read {
@@ -155,7 +154,7 @@ func (outs outputs) existing() []string {
 	return list
 }
 
-// noteReplaced tells of the files that will be replaced.
+// noteReplaced names the files that will be replaced.
 func (t *terminal) noteReplaced(outs outputs) {
 	for _, path := range outs.existing() {
 		t.warn("note: %s exists and will be replaced", path)
@@ -166,17 +165,16 @@ func (t *terminal) noteReplaced(outs outputs) {
 func (outs outputs) save(r *result.Report) {
 	for _, o := range outs {
 		if info, err := os.Stat(o.path); o.format == "json" && o.path != "" && (err != nil || info.Mode().IsRegular()) {
-			_ = result.Write(o.path, r) // the last write is the one that counts, and tells
+			_ = result.Write(o.path, r) // the last write, at the end, reports errors
 		}
 	}
 }
 
-// render writes something in a format, one of those of the outputs' set.
+// render writes a result in one of the formats of its outputs.
 type render func(w io.Writer, format string) error
 
-// finish prints the result and then writes every file, each even if another
-// one cannot be written. What cannot be put into a format is the fault of the
-// reports it was read from, if there are any.
+// finish prints the result and then writes every file, even if another one cannot
+// be written. If rendering fails, the reports that were read are to blame.
 func (outs outputs) finish(stdout io.Writer, write render, from ...*result.Input) bench.Faults {
 	var bad bench.Faults
 	for _, toFile := range []bool{false, true} {
@@ -207,7 +205,7 @@ func (o output) put(stdout io.Writer, content []byte) bench.Faults {
 	return nil
 }
 
-// has reports whether any output is in the format.
+// has reports whether any output has the format.
 func (outs outputs) has(format string) bool {
 	return slices.ContainsFunc(outs, func(o output) bool { return o.format == format })
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // The commands conn, pub and sub are for users of emqtt-bench, MQTTX and
-// mosquitto_pub: the same engine as run, with the flags of those tools, one case,
-// and no warm-up.
+// mosquitto_pub. They use the engine of run with the flags of those tools, for one
+// case without warm-up.
 
 func (a *app) connCommand() *cobra.Command {
 	return a.preset("conn", "Connect clients and keep them connected", connFlags,
@@ -63,8 +63,7 @@ func presetScenario(name, shape string, s settings, bad *bench.Faults) *scenario
 	return sc
 }
 
-// spellings of protocol versions that only one thing can be meant by; a bare 3
-// is two.
+// spellings are unambiguous spellings of protocol versions; a bare 3 is not one.
 var spellings = map[string]string{
 	"4": "3.1.1", "311": "3.1.1", "mqttv311": "3.1.1", "31": "3.1", "mqttv31": "3.1", "5.0": "5", "mqttv5": "5",
 }
@@ -83,7 +82,7 @@ func spellProtocol(s settings) {
 	s["protocol"] = one
 }
 
-// clients is the number of them, as a text that package scenarios judges.
+// clients is the number of clients, as text that package scenarios checks.
 func (s settings) clients(bad *bench.Faults) (string, setting) {
 	one, ok := s["clients"]
 	switch {
@@ -91,7 +90,7 @@ func (s settings) clients(bad *bench.Faults) (string, setting) {
 		return "1", setting{source: fromFlag, place: "--clients"}
 	case one.value() == "0":
 		bad.Usage("", "%s 0: there must be at least one", one.place)
-		return "1", one // so that this is the one error
+		return "1", one // so that this is the only error
 	}
 	return one.value(), one
 }
@@ -120,7 +119,7 @@ func openPub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	}
 	s.giveDefault("payload", "256")
 	if one, ok := s["limit"]; ok && one.value() == "0" {
-		delete(s, "limit") // none, as in emqtt-bench
+		delete(s, "limit") // no limit, as in emqtt-bench
 	} else if ok {
 		s.give("messages", one.value(), one)
 	}
@@ -129,7 +128,7 @@ func openPub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	return presetScenario("pub", scenarios.Publish.Name, s, bad)
 }
 
-// pace settles how fast and how long pub publishes.
+// pace decides how fast and how long pub publishes.
 func pace(s settings) {
 	paced := slices.ContainsFunc([]string{"rate", "rate-per-client", "interval", "stages"}, func(name string) bool { _, ok := s[name]; return ok })
 	if !paced {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Process is what a command sees of the process it runs in, so that all of it
-// can be run inside of another one.
+// Process is everything that a command knows of its process, so that tests can run
+// a command inside their own process.
 type Process struct {
 	Args           []string // without the program's name
 	Environ        []string // as os.Environ gives it
@@ -21,9 +21,9 @@ type Process struct {
 	Signals func(ch chan<- os.Signal) (stop func())
 }
 
-// OS is the Process of this very process. From then on a write to a closed
-// standard output is an error, not the end of the process: a report file is
-// still to be written.
+// OS is the Process of the running process. From then on, writing to a closed
+// standard output is an error instead of the end of the process, so that report
+// files are still written.
 func OS() Process {
 	signal.Ignore(syscall.SIGPIPE)
 	return Process{
@@ -31,8 +31,8 @@ func OS() Process {
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		Signals: func(ch chan<- os.Signal) func() {
 			signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
-			// A terminal that goes away ends a run as Ctrl-C does, unless nohup
-			// has asked for the opposite.
+			// A terminal that is closed ends a run like Ctrl-C, unless nohup has
+			// asked for the opposite.
 			if !signal.Ignored(syscall.SIGHUP) {
 				signal.Notify(ch, syscall.SIGHUP)
 			}

@@ -28,7 +28,7 @@ type view interface {
 	tick(c *scenarios.Case, t result.Tick, l load.Latencies)
 	// done is called after a launch with the result so far of case index.
 	done(index int, r *result.Case)
-	// note prints a line beside what the view shows, at any time.
+	// note prints a line between those of the view, at any time.
 	note(line string)
 	// stop ends the view, before anything else is printed.
 	stop()

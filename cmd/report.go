@@ -66,14 +66,14 @@ func (a *app) rerender(c *cobra.Command, args []string) error {
 	a.noteReplaced(outs)
 	bad = outs.finish(a.Stdout, rendered(merged, nil), files...)
 	if len(list) > 1 {
-		// The gates were judged again, of all reports together.
+		// Merging has evaluated the gates again, over all reports.
 		bad = append(bad, bench.GateFaults(merged.Gates)...)
 	}
 	return bad.InOrder().Err()
 }
 
-// readReport reads a report of mqttload. Unlike for compare-reports, one without
-// a measured case is none the worse for it.
+// readReport reads a report of mqttload. Unlike for compare-reports, it need not
+// have a measured case.
 func readReport(path string) (*result.Report, error) {
 	if err := endless(path); err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func readReport(path string) (*result.Report, error) {
 	return result.Read(path)
 }
 
-// mergeFaults: reports of unlike runs are not comparable, one that cannot be
-// read to its end is the fault of its file.
+// mergeFaults explains why reports cannot be merged: they are of unlike runs, or a
+// file is damaged.
 func mergeFaults(err error, files []*result.Input) error {
 	var unlike *result.MergeError
 	if errors.As(err, &unlike) {

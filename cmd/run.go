@@ -46,18 +46,18 @@ func (a *app) runCommand() *cobra.Command {
 	return c
 }
 
-// measuring is a command that measures: its flags, and how they make a scenario.
+// measuring describes a command that measures: its flags, and its scenario.
 type measuring struct {
 	groups []flagGroup
 	// open returns the scenario that the settings override; it may change them.
 	open func(args []string, s settings, bad *bench.Faults) *scenarios.Scenario
-	// live has a line for every second, and may be told to end after so many
-	// messages; being stopped is its way to end.
+	// live is set for a command that prints a line per second and runs until it
+	// is stopped.
 	live bool
 }
 
-// run is one prepared run: everything that could be checked before the first
-// connection has been.
+// run is one prepared run: everything that can be checked before the first
+// connection has been checked.
 type run struct {
 	a      *app
 	cfg    bench.Config
@@ -68,7 +68,7 @@ type run struct {
 	dryRun bool
 }
 
-// prepare reads and checks everything, and returns all that is wrong at once.
+// prepare reads and checks everything, and returns all faults at once.
 func (a *app) prepare(c *cobra.Command, args []string, m measuring) (*run, error) {
 	s, bad := a.gather(c, m.groups)
 	sc := m.open(args, s, &bad)
@@ -145,9 +145,8 @@ func (a *app) override(sc *scenarios.Scenario, s settings, bad *bench.Faults) {
 	}
 }
 
-// fileFlags are the flags of run whose values are files that it reads, but for
-// those of the scenario, which knows its own, and the baseline, which readJudge
-// refuses in words of its own.
+// fileFlags are the flags of run that name files to read, except those of the
+// scenario, which lists its own files, and the baseline, which readJudge checks.
 var fileFlags = []string{"config", "gate"}
 
 // filesRead lists the files that the arguments and settings of run name.
@@ -171,12 +170,12 @@ func (t *terminal) warnScenario(sc *scenarios.Scenario) {
 	}
 }
 
-// readSeed returns the seed: the one asked for, or a random one.
+// readSeed returns the value of --seed, or a random seed.
 func readSeed(s settings, bad *bench.Faults) uint64 {
 	one, ok := s["seed"]
 	if !ok {
 		var b [8]byte
-		_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+		_, _ = rand.Read(b[:]) // never returns an error
 		return binary.LittleEndian.Uint64(b[:])
 	}
 	n, err := strconv.ParseUint(one.value(), 10, 64)
@@ -199,7 +198,7 @@ func readCount(s settings, bad *bench.Faults) int64 {
 	return n
 }
 
-// run says what is going to happen, makes it happen, and says how it went.
+// run announces the plan, runs it, and prints the results.
 func (r *run) run(ctx context.Context) error {
 	if r.dryRun {
 		_, err := io.WriteString(r.a.Stdout, r.cfg.Plan(ctx))
@@ -228,7 +227,7 @@ func (r *run) run(ctx context.Context) error {
 	return r.finish(out)
 }
 
-// watch makes the run be shown, and its files grow.
+// watch connects the run to its view and its files.
 func (r *run) watch(v view) {
 	o := load.Observer{Iteration: v.iteration, Tick: v.tick}
 	o.Phase = func(_ context.Context, p load.Phase, l load.Launch) error {
@@ -250,7 +249,7 @@ func (r *run) watch(v view) {
 	r.cfg.Observer = o
 }
 
-// finish prints what was measured and judged, and writes the files.
+// finish prints the results and the verdict, and writes the files.
 func (r *run) finish(out bench.Outcome) error {
 	if out.NoCeilings != nil && !r.quiet {
 		r.a.warn("note: no ceilings are shown: %v; run mqttload calibrate again", out.NoCeilings)

@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Where a setting comes from, the stronger the higher.
+// Sources of a setting; the higher takes precedence.
 const (
 	fromConfig = iota + 1
 	fromEnv
 	fromFlag
 )
 
-// setting is the value of one flag, wherever it was given.
+// setting is the value of one flag, from any source.
 type setting struct {
 	flagSpec
 	values []string // one, but for lists
@@ -26,7 +26,7 @@ type setting struct {
 func (s setting) value() string { return strings.Join(s.values, ",") }
 func (s setting) on() bool      { return s.value() == "true" }
 
-// words are the values of a list whose items may be joined by commas.
+// words splits the values of a list at commas.
 func (s setting) words() (list []string) {
 	for _, v := range s.values {
 		for word := range strings.SplitSeq(v, ",") {
@@ -38,7 +38,7 @@ func (s setting) words() (list []string) {
 	return list
 }
 
-// settings are those that were given, by flag name.
+// settings maps flag names to the settings that were given.
 type settings map[string]setting
 
 // in lists the settings in the order of the groups' flags.
@@ -52,9 +52,9 @@ func (s settings) in(groups []flagGroup) []setting {
 	return list
 }
 
-// settle is for two ways to say the same: that from the stronger source
-// counts, so that --host beats a url in the configuration, and both from the
-// same source are a fault.
+// settle is for flags that say the same thing. The one from the stronger source
+// counts, so that --host overrides a url in the configuration; two from the same
+// source are a fault.
 func (s settings) settle(one string, others []string, bad *bench.Faults) {
 	strongest := 0
 	for _, name := range others {
@@ -72,7 +72,7 @@ func (s settings) settle(one string, others []string, bad *bench.Faults) {
 	}
 }
 
-// settleRates is settle for the four ways to say how fast.
+// settleRates is settle for the four flags that set the rate.
 func (s settings) settleRates(bad *bench.Faults) {
 	ways := []string{"rate", "rate-per-client", "interval", "stages"}
 	strongest := 0
@@ -96,8 +96,8 @@ func (s settings) settleRates(bad *bench.Faults) {
 	}
 }
 
-// flagSettings are the settings of a command that takes nothing but flags:
-// variables and configuration files are about running.
+// flagSettings are the settings of a command that reads neither variables nor
+// configuration files, because these are about running.
 func flagSettings(c *cobra.Command, groups []flagGroup) settings {
 	got := settings{}
 	for _, spec := range all(groups) {
@@ -114,12 +114,12 @@ func flagSettings(c *cobra.Command, groups []flagGroup) settings {
 	return got
 }
 
-// give makes a setting of run from one of a preset, which messages name.
+// give makes a setting of run from one of a preset, whose name messages use.
 func (s settings) give(name, value string, from setting) {
 	s[name] = setting{flagSpec: pick(name)[0], values: []string{value}, source: from.source, place: from.place}
 }
 
-// giveDefault is for what nobody has set.
+// giveDefault gives a setting of run unless it was given.
 func (s settings) giveDefault(name, value string) {
 	if _, given := s[name]; !given {
 		s.give(name, value, setting{source: fromFlag, place: "--" + name})

@@ -12,9 +12,8 @@ import (
 	"github.com/mqttload/mqttload/internal/text"
 )
 
-// flagError turns what pflag says about the command line into a usage error,
-// with the flag that was probably meant. It never repeats a value: that may be
-// a password.
+// flagError turns an error of pflag into a usage error, with the flag that was
+// probably meant. It never repeats a value, which may be a password.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
@@ -41,7 +40,7 @@ func unknownFlag(c *cobra.Command, e *pflag.NotExistError, see string) error {
 	name, shown := e.GetSpecifiedName(), "--"+e.GetSpecifiedName()
 	if group := e.GetSpecifiedShortnames(); group != "" {
 		shown = "-" + name
-		// "-clients 10" is one dash too few rather than a row of short flags.
+		// "-clients 10" misses a dash; it is not a row of short flags.
 		name, _, _ = strings.Cut(group, "=")
 	}
 	var names []string
@@ -85,7 +84,7 @@ func stray(c *cobra.Command, arg string) error {
 	return bench.Faultf(bench.Usage, hint, "stray argument %q", printable(arg))
 }
 
-// printable is an argument as it may be repeated: a URL may hold a password.
+// printable is an argument without the parts that may hold a password.
 func printable(arg string) string {
 	if before, _, ok := strings.Cut(arg, "://"); ok {
 		return before + "://..."

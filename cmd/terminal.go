@@ -14,12 +14,11 @@ import (
 type terminal struct {
 	mu   sync.Mutex // guards w
 	w    io.Writer
-	dumb bool // it is not one that understands "back to the start of the line"
+	dumb bool // it cannot rewrite a line
 }
 
-// warn prints one line to stderr. Control characters that came with an input
-// or from a broker do not reach the terminal. There is nobody left to tell
-// when stderr is closed.
+// warn prints one line to stderr, with control characters escaped: they may come
+// from an input or a broker. A failure to write is ignored.
 func (t *terminal) warn(format string, args ...any) {
 	t.print(text.Plain(fmt.Sprintf(format, args...)) + "\n")
 }
@@ -40,7 +39,7 @@ func (t *terminal) isTerminal() bool {
 	return ok && term.IsTerminal(int(f.Fd())) && !t.dumb
 }
 
-// width is that of a line, in characters.
+// width is the width of a line, in characters.
 func (t *terminal) width() int {
 	if f, ok := t.w.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {

@@ -15,7 +15,7 @@ import (
 // are what the Go tool recorded in the binary.
 var version, commit string
 
-// tool says which build this is.
+// tool describes this build.
 func tool() result.Tool {
 	t := result.Tool{Version: version, Commit: commit, Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

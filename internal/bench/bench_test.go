@@ -43,7 +43,7 @@ func TestPlanLine(t *testing.T) {
 		{Duration: time.Second, From: 0, To: 10}:  "2 clients with a total of 0 to 10 msg/s in 1s, publishing and subscribing",
 	} {
 		loop.Load.Stages = []scenarios.Stage{*stages}
-		if got := who([]scenarios.Case{loop}); got != want {
+		if got := clients([]scenarios.Case{loop}); got != want {
 			t.Errorf("\n got %s\nwant %s", got, want)
 		}
 	}

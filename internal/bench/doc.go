@@ -1,10 +1,14 @@
 // Package bench is one run, from its settled cases to its judged report: what a
-// command line, a worker of a fleet and a search for capacity all need. It says
-// what a run will do (planLine) and what it takes of this machine (checkHost,
-// checkMemory), starts the embedded broker where there is no other target, and
-// holds the results against gates and a baseline ([Judge]).
+// command line, a worker of a fleet and a search for capacity have in common.
 //
-// What is wrong is a [Fault] of a [Class]; a command line gives the classes
-// exit codes. The package knows no flags, no environment, no streams and no
-// signals: it returns what is to be said, and prints nothing.
+// A [Config] holds what was decided: cases, gates, a baseline. Its Check refuses
+// what this machine cannot do, and its Plan is the answer to a dry run. [Open]
+// starts the embedded broker if a case needs it, and [Run.Run] connects to each
+// target once, measures, completes the report, and judges it by [Judge]. What is
+// wrong comes back as [Faults], each of a [Class].
+//
+// The package knows no flags, environment, streams, signals or exit codes, and
+// it writes no files: it returns what is to be printed. A command line maps each
+// Class to an exit code. The Observer of a Config shows the run, and its Phase can
+// keep several runs in step.
 package bench

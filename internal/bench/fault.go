@@ -12,7 +12,7 @@ import (
 // Class is the kind of a fault. The zero Class is that of no fault.
 type Class int
 
-// Classes. What exit code stands for each is for the command line to say.
+// Classes. The command line gives each an exit code.
 const (
 	Internal    Class = iota + 1 // internal error, or a report that could not be written
 	Usage                        // usage or configuration; nothing was sent
@@ -25,9 +25,9 @@ const (
 	Interrupted                  // stopped from outside
 )
 
-// precedence is the order of what counts where several apply. Usage comes
-// first because then nothing was done; what a run showed weighs more than a
-// file that could not be written.
+// precedence decides which class counts if several apply. Usage comes first,
+// because nothing was done; what a run showed weighs more than a file that could
+// not be written.
 var precedence = []Class{Usage, Interrupted, Unreachable, Incomplete, Delivery, Unlike, Regression, Gate, Internal}
 
 // Fault is one thing that went wrong: its class, one line of cause, and one of
@@ -37,7 +37,8 @@ type Fault struct {
 	Msg, Hint string
 }
 
-// ErrInterrupted is the cause with which a context ends that stops a run.
+// ErrInterrupted is the cause of a context that ends because somebody stopped the
+// run.
 var ErrInterrupted = errors.New("interrupted")
 
 // Faultf makes a Fault.
@@ -68,7 +69,7 @@ func (f *Faults) Add(class Class, hint, format string, args ...any) {
 // Usage adds a fault of the command line or the configuration.
 func (f *Faults) Usage(hint, format string, args ...any) { f.Add(Usage, hint, format, args...) }
 
-// InOrder is f with what takes precedence first.
+// InOrder returns f sorted by precedence.
 func (f Faults) InOrder() Faults {
 	return slices.SortedStableFunc(slices.Values(f), func(a, b Fault) int {
 		return slices.Index(precedence, a.Class) - slices.Index(precedence, b.Class)
@@ -83,7 +84,7 @@ func (f Faults) Err() error {
 	return f
 }
 
-// AsFaults takes an error apart; what is not a Fault gets class.
+// AsFaults lists the faults in err; an error that is not a [Fault] gets class.
 func AsFaults(err error, class Class) Faults {
 	var one Fault
 	var many Faults

@@ -11,14 +11,15 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Judge is what a run's results are held against: gates and a baseline.
+// Judge holds what the results of a run are measured against: gates and a
+// baseline.
 type Judge struct {
 	Gates    []result.Gate
 	Baseline []*result.Input // none: nothing is compared
 	Options  result.CompareOptions
 }
 
-// Judgement is what came of it.
+// Judgement is the outcome of a [Judge].
 type Judgement struct {
 	Comparison *result.Comparison // nil without a baseline
 	Head       *result.Input      // the run as the comparison's head
@@ -28,8 +29,8 @@ type Judgement struct {
 // thisRun is what a comparison calls the run that is judged.
 const thisRun = "this run"
 
-// Check refuses, before hours of load, a baseline of a run that was unlike the
-// one that begins: other machine, target or scenario, or other cases.
+// Check refuses, before hours of load, a baseline from a run under different
+// conditions: another machine, target or scenario, or other cases.
 func (j *Judge) Check(planned *result.Report, cases []scenarios.Case) Faults {
 	if len(j.Baseline) == 0 {
 		return nil
@@ -57,8 +58,8 @@ func (j *Judge) Check(planned *result.Report, cases []scenarios.Case) Faults {
 	return bad
 }
 
-// plannedTarget is what is known of the target in advance, nil where there are
-// several. What TLS will negotiate is not: it is taken to be as it was.
+// plannedTarget describes the target before anything is sent; nil if there are
+// several. What TLS will negotiate is unknown, so it is taken from the baseline.
 func plannedTarget(cases []scenarios.Case, base *result.Target) *result.Target {
 	t := &result.Target{Embedded: Embedded(cases), URL: firstURL(cases)}
 	for _, c := range cases {
@@ -107,8 +108,8 @@ func (j *Judge) Evaluate(r *result.Report) (out Judgement) {
 	return out
 }
 
-// GateFaults is one fault for every gate that failed, with the first case that
-// broke it.
+// GateFaults has one fault for each gate that failed, with the first case that
+// failed it.
 func GateFaults(gates []result.GateResult) (bad Faults) {
 	var failed []result.GateResult
 	more := map[string]int{}
@@ -133,7 +134,7 @@ func GateFaults(gates []result.GateResult) (bad Faults) {
 	return bad
 }
 
-// ComparisonFaults are the reasons for which a comparison is no pass.
+// ComparisonFaults are the reasons why a comparison does not pass.
 func ComparisonFaults(c *result.Comparison, strict bool) (bad Faults) {
 	if len(c.Cells) == 0 {
 		bad.Add(Unlike, "compare runs of the same cases", "no case has a counterpart: nothing was compared")
@@ -166,7 +167,7 @@ func AndMore(n int) string {
 	return fmt.Sprintf(", and %s more", result.FormatInt(int64(n)))
 }
 
-// firstRegression says of the first one how much, and by what it is judged.
+// firstRegression describes the first regression: how large it is, and the limit.
 func firstRegression(c *result.Comparison) string {
 	i := slices.IndexFunc(c.Cells, func(x result.CellComparison) bool { return x.Regression })
 	if i < 0 {
@@ -184,7 +185,7 @@ func firstRegression(c *result.Comparison) string {
 	return name + ": " + cell.Delivery[worse].Message
 }
 
-// CompareFault is what keeps two runs from being compared.
+// CompareFault says why two runs cannot be compared.
 func CompareFault(err error) Fault {
 	var option *result.OptionError
 	var unlike *result.UnlikeError

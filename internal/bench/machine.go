@@ -9,7 +9,7 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// Machine describes where the load generator runs. What cannot be learned stays empty.
+// Machine describes the machine of the load generator. Unknown fields stay empty.
 func Machine() result.Environment {
 	return result.Environment{
 		OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -24,8 +24,8 @@ func firstLine(path string) string {
 	return strings.TrimSpace(line)
 }
 
-// cpuModel reads the processor's name; ARM kernels give only numbers, which
-// help nobody.
+// cpuModel reads the processor's name. ARM kernels give only numbers, which are
+// left out.
 func cpuModel() string {
 	b, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(b)) {
@@ -38,7 +38,7 @@ func cpuModel() string {
 	return ""
 }
 
-// LoadAverage is that of the last minute, nil where it is not known.
+// LoadAverage is the load average of the last minute, nil if unknown.
 func LoadAverage() *float64 {
 	first, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
 	v, err := strconv.ParseFloat(first, 64)

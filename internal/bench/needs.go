@@ -11,26 +11,26 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// spareDescriptors is what the process needs besides its connections: standard
-// files, report files, listeners, the poller.
+// spareDescriptors is the number of files that the process needs in addition to
+// its connections: standard streams, reports, listeners, the poller.
 const spareDescriptors = 64
 
-// needs are what a case takes of the machine.
+// needs are the resources that a case takes.
 type needs struct {
 	descriptors               int
 	memory                    float64 // bytes, a rough upper bound
 	bytesPerSecond, delivered float64 // of payload, at an open loop's highest rate
 }
 
-// What the account of a message in flight takes of memory, in bytes, and a time
-// of sending.
+// Memory in bytes of the account of one message in flight, and of one time of
+// sending.
 const (
 	accountMemory = 64
 	timeMemory    = 8
 )
 
-// needsOf adds up. Towards the embedded broker both ends of a connection are in
-// this process.
+// needsOf adds up what c needs. With the embedded broker, both ends of each
+// connection are in this process.
 func needsOf(c scenarios.Case, embedded bool) needs {
 	l := &c.Load
 	ends, connections := 1, l.Connections()
@@ -40,7 +40,7 @@ func needsOf(c scenarios.Case, embedded bool) needs {
 	n := needs{descriptors: ends * connections}
 	idle := float64(c.Transport.Memory())
 	flows := float64(l.Topics) * float64(l.Publishers)
-	// A publisher has its message and one that is being written, a subscriber one that is being read.
+	// A publisher holds its message and one being written, a subscriber one being read.
 	buffers := float64(2*l.PublisherClients()+l.SubscriberClients()) * float64(c.Payload.Max())
 	n.memory = float64(ends) * (float64(connections)*idle + buffers)
 	n.memory += flows * float64(max(1, l.Subscribers)) * float64(l.Inflight) * accountMemory
@@ -62,7 +62,7 @@ func needsOf(c scenarios.Case, embedded bool) needs {
 	return n
 }
 
-// descriptors is how many files the hungriest case keeps open.
+// descriptors is the largest number of files that any case keeps open.
 func descriptors(cases []scenarios.Case, embedded bool) uint64 {
 	most := 0
 	for _, c := range cases {
@@ -72,7 +72,7 @@ func descriptors(cases []scenarios.Case, embedded bool) uint64 {
 }
 
 // checkHost refuses a run that would end in "too many open files" or "cannot
-// assign requested address", and returns what is worth a warning.
+// assign requested address", and returns the checks that deserve a warning.
 func checkHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *Faults) (warnings []preflight.Line) {
 	for _, l := range h.Check(cases, descriptors(cases, embedded)) {
 		switch l.Status {
@@ -85,15 +85,15 @@ func checkHost(cases []scenarios.Case, embedded bool, h preflight.Host, bad *Fau
 	return warnings
 }
 
-// thisHost is what this machine allows, with its limit of open files raised.
+// thisHost raises the limit of open files and returns the limits of this machine.
 func thisHost() preflight.Host {
 	h := preflight.ThisHost()
 	h.Soft, h.Hard = RaiseNoFile(), hardNoFile()
 	return h
 }
 
-// checkMemory refuses a run that would end in the machine's memory being used
-// up: available is in bytes, 0 where it is not known.
+// checkMemory refuses a run that would use up the memory of the machine.
+// available is in bytes, 0 if unknown.
 func checkMemory(cases []scenarios.Case, embedded bool, available float64, bad *Faults) {
 	for _, c := range cases {
 		if n := needsOf(c, embedded); available > 0 && n.memory > available {
@@ -104,8 +104,8 @@ func checkMemory(cases []scenarios.Case, embedded bool, available float64, bad *
 	}
 }
 
-// availableMemory is what the kernel says that programs may still take, in
-// bytes, 0 where it does not tell.
+// availableMemory is the memory that programs can still use, as the kernel
+// estimates it, in bytes; 0 if unknown.
 func availableMemory() float64 {
 	b, _ := os.ReadFile("/proc/meminfo")
 	for line := range strings.Lines(string(b)) {

@@ -2,7 +2,7 @@
 
 package bench
 
-// RaiseNoFile returns 0: there is no such limit, or it is not known.
+// RaiseNoFile returns 0: there is no such limit, or it is unknown.
 func RaiseNoFile() uint64 { return 0 }
 
 // hardNoFile returns 0 likewise.

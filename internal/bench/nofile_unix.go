@@ -4,8 +4,8 @@ package bench
 
 import "syscall"
 
-// RaiseNoFile raises this process's limit of open files as far as it is
-// allowed to and returns what it then is; 0 when it is not known.
+// RaiseNoFile raises this process's limit of open files as far as allowed and
+// returns the new limit; 0 if unknown.
 func RaiseNoFile() uint64 {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
@@ -21,7 +21,7 @@ func RaiseNoFile() uint64 {
 	return uint64(l.Cur)
 }
 
-// hardNoFile is the most that the limit can be raised to; 0 when not known.
+// hardNoFile is the highest value of the limit; 0 if unknown.
 func hardNoFile() uint64 {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {

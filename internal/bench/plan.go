@@ -13,8 +13,8 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Plan says what a run would do, as the answer to a dry run: the target, the
-// plan, and what each case is and needs.
+// Plan describes the run without running it: the target, the plan, and for each
+// case its load and the resources it needs.
 func (c *Config) Plan(ctx context.Context) string {
 	var b strings.Builder
 	embedded := Embedded(c.Cases)
@@ -32,7 +32,7 @@ func (c *Config) Plan(ctx context.Context) string {
 	return b.String()
 }
 
-// planLine says what is going to happen: "18 cases x 1 launch x (3 warm-up + 15)
+// planLine describes the run in one line: "18 cases x 1 launch x (3 warm-up + 15)
 // iterations, 1 publisher + 1 subscriber per case, window 100, about 1m15s".
 func planLine(cases []scenarios.Case) string {
 	load := func(f func(scenarios.Load) int) string {
@@ -49,7 +49,7 @@ func planLine(cases []scenarios.Case) string {
 	} else {
 		line += fmt.Sprintf("(%s warm-up + %s) iterations", load(func(l scenarios.Load) int { return l.Warmup }), load(func(l scenarios.Load) int { return l.Iterations }))
 	}
-	line += ", " + who(cases) + " per case"
+	line += ", " + clients(cases) + " per case"
 	if slices.ContainsFunc(cases, func(c scenarios.Case) bool { return c.Load.PublisherClients() > 0 }) {
 		line += ", window " + load(func(l scenarios.Load) int { return l.Inflight })
 	}
@@ -59,12 +59,12 @@ func planLine(cases []scenarios.Case) string {
 	return line
 }
 
-// unbounded reports whether a load ends only when it is told to.
+// unbounded reports whether a load ends only when somebody stops it.
 func unbounded(l scenarios.Load) bool {
 	return l.Duration == 0 && l.Shape.Listens || caseTime(l) >= scenarios.MaxDuration
 }
 
-// caseTime is how long a launch takes that does not end by a number of messages.
+// caseTime is how long a launch takes if it does not end by a number of messages.
 func caseTime(l scenarios.Load) time.Duration {
 	if l.Duration > 0 {
 		return l.Duration
@@ -84,10 +84,10 @@ func span(cases []scenarios.Case, f func(scenarios.Case) int) string {
 	return result.FormatInt(int64(low)) + "-" + result.FormatInt(int64(high))
 }
 
-// who counts the clients of a case, and says what they send at a rate.
-func who(cases []scenarios.Case) string {
+// clients counts the clients of the cases, and says at which rate they send.
+func clients(cases []scenarios.Case) string {
 	offered, shape := offers(cases), cases[0].Load.Shape
-	senders := people(cases, shape.Noun, (*scenarios.Load).RateClients)
+	senders := count(cases, shape.Noun, (*scenarios.Load).RateClients)
 	if shape.Doing != "" {
 		senders += " " + shape.Doing
 	}
@@ -102,15 +102,15 @@ func who(cases []scenarios.Case) string {
 	}
 	parts := []string{senders}
 	if shape.Doing == "" {
-		parts = append(parts, people(cases, "subscriber", (*scenarios.Load).SubscriberClients))
+		parts = append(parts, count(cases, "subscriber", (*scenarios.Load).SubscriberClients))
 	}
-	parts = append(parts, people(cases, "idle client", func(l *scenarios.Load) int { return l.Idle }))
+	parts = append(parts, count(cases, "idle client", func(l *scenarios.Load) int { return l.Idle }))
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " + ")
 }
 
-// people is "1 publisher", "10-100 publishers", or "" for none.
-func people(cases []scenarios.Case, noun string, count func(*scenarios.Load) int) string {
-	switch n := span(cases, func(c scenarios.Case) int { return count(&c.Load) }); n {
+// count is "1 publisher", "10-100 publishers", or "" for none.
+func count(cases []scenarios.Case, noun string, number func(*scenarios.Load) int) string {
+	switch n := span(cases, func(c scenarios.Case) int { return number(&c.Load) }); n {
 	case "0":
 		return ""
 	case "1":
@@ -120,7 +120,7 @@ func people(cases []scenarios.Case, noun string, count func(*scenarios.Load) int
 	}
 }
 
-// offers is the rate of the open loops among the cases, "" where there is none.
+// offers lists the rates of the open loops among the cases, "" if there is none.
 func offers(cases []scenarios.Case) string {
 	var list []string
 	for _, c := range cases {
@@ -134,7 +134,7 @@ func offers(cases []scenarios.Case) string {
 	return strings.Join(list, "; ")
 }
 
-// offer says what an open loop sends, in total and by client: "200 publishers x
+// offer says what an open loop sends, in total and per client: "200 publishers x
 // 50 msg/s = 10,000 msg/s offered".
 func offer(l scenarios.Load) string {
 	if len(l.Stages) == 0 {
@@ -155,7 +155,7 @@ func offer(l scenarios.Load) string {
 	return text.Count(clients, noun) + " with a total of " + strings.Join(parts, ", ")
 }
 
-// rate prints a number per second, with up to three digits behind the point.
+// rate prints a number per second, with up to three significant digits.
 func rate(v float64) string {
 	if v == float64(int64(v)) {
 		return result.FormatInt(int64(v))
@@ -163,8 +163,8 @@ func rate(v float64) string {
 	return strconv.FormatFloat(v, 'g', max(3, len(strconv.Itoa(int(v)))), 64)
 }
 
-// estimate is how long the cases take, 0 where any ends by a number of
-// messages, or never: how long those take is to be found out.
+// estimate is how long the cases take; 0 if any ends by a number of messages, or
+// never, because its time is unknown.
 func estimate(cases []scenarios.Case) time.Duration {
 	var sum time.Duration
 	for _, c := range cases {
@@ -176,18 +176,11 @@ func estimate(cases []scenarios.Case) time.Duration {
 	return max(sum.Round(time.Second), time.Second)
 }
 
-// firstURL is the report's target until a connection tells more.
-func firstURL(cases []scenarios.Case) string {
-	if i := slices.IndexFunc(cases, func(c scenarios.Case) bool { return len(c.Target.URLs) > 0 }); i >= 0 {
-		return cases[i].Target.URLs[0].String()
-	}
-	return ""
-}
-
-// caseLine is the plan of one case: who sends what, and what it needs.
+// caseLine is the plan of one case: its clients, what they send, and what the case
+// needs.
 func caseLine(c scenarios.Case, embedded bool) string {
 	n := needsOf(c, embedded)
-	line := who([]scenarios.Case{c})
+	line := clients([]scenarios.Case{c})
 	if c.Load.PublisherClients() > 0 {
 		line += fmt.Sprintf(", %s payload", payloadSize(c.Payload))
 		if len(c.Load.Stages) == 0 {

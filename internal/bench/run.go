@@ -3,10 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
-	"math/bits"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mqttload/mqttload/broker"
@@ -15,49 +12,6 @@ import (
 	"github.com/mqttload/mqttload/result"
 	"github.com/mqttload/mqttload/scenarios"
 )
-
-// Config is a run that has been decided on. Cases and Report are required.
-type Config struct {
-	Cases  []scenarios.Case // at least one
-	Report *result.Report   // as NewReport makes it; the run adds what it measures
-	Judge  Judge
-	// Calibration is the file with the last calibration, "" for none.
-	Calibration string
-	// Strict makes a rate that was not kept a fault.
-	Strict bool
-	// Live is a run that is watched: being stopped is how it is meant to end, and
-	// its own connections are the check of the broker.
-	Live bool
-	// Enough is the number of messages after which listeners end, 0 for no limit.
-	Enough int64
-	// Observer is told how the run goes. When its LaunchDone is called, Report
-	// holds the results so far.
-	Observer load.Observer
-	// Warn is given what the user should know before the first message; nil
-	// drops it.
-	Warn func(warning string)
-}
-
-// NewReport begins the report of a run of the scenario on this machine.
-func NewReport(sc *scenarios.Scenario, tool result.Tool, command []string) *result.Report {
-	return &result.Report{
-		Schema: result.Schema, Tool: tool, Environment: Machine(),
-		Scenario: sc.Effective(), ScenarioHash: sc.Hash(),
-		Run: result.Run{ID: RunID(sc.Seed), Seed: sc.Seed, Command: command},
-	}
-}
-
-// RunID makes eight characters, of those every broker takes in a client id,
-// that differ for different seeds: the seed's bits are mixed first, so that
-// 1 and 2 look no more alike than others do.
-func RunID(seed uint64) string {
-	hi, lo := bits.Mul64(seed^0x9e3779b97f4a7c15, 0xd1342543de82ef95)
-	s := strconv.FormatUint(hi^lo, 36)
-	if len(s) < 8 {
-		s = strings.Repeat("0", 8-len(s)) + s
-	}
-	return s[len(s)-8:]
-}
 
 // Run is a run whose broker is known.
 type Run struct {
@@ -87,12 +41,12 @@ func (r *Run) Close() {
 	}
 }
 
-// Lines say what is loaded, and how.
+// Lines describe the target and the plan, one line each.
 func (r *Run) Lines(ctx context.Context) []string {
 	return []string{targetLine(ctx, r.cases, r.embedded != nil), planLine(r.cases)}
 }
 
-// Outcome is how a run went; its report is the Config's.
+// Outcome is how a run went, in addition to the report in its Config.
 type Outcome struct {
 	// Faults are all that is wrong: with the run, and by its judge.
 	Faults Faults
@@ -103,7 +57,7 @@ type Outcome struct {
 }
 
 // Run checks the broker, measures the cases, completes the report and judges
-// it. A cause of [ErrInterrupted] ends it in good order.
+// it. A context that ends with [ErrInterrupted] stops it in good order.
 func (r *Run) Run(ctx context.Context) (out Outcome) {
 	rep := r.cfg.Report
 	rep.Target = result.Target{URL: firstURL(r.cases), Embedded: r.embedded != nil}
@@ -126,9 +80,8 @@ func (r *Run) Run(ctx context.Context) (out Outcome) {
 	return out
 }
 
-// preflight connects to every target of a run once, and warns of the cases that
-// cannot run. Where none can, nothing shall be sent: the first reason is the
-// run's outcome.
+// preflight connects to each target once, and warns of the cases that cannot run.
+// If none can, nothing is sent, and the first reason is the outcome of the run.
 func (r *Run) preflight(ctx context.Context) (reached bool, err error) {
 	if r.embedded != nil || r.cfg.Live {
 		return true, nil
@@ -167,7 +120,7 @@ func (r *Run) measure(ctx context.Context) ([]result.Case, error) {
 	return cases, err
 }
 
-// observer is the Config's, after the report has taken what it is told.
+// observer is the observer of the Config, called after the report is updated.
 func (r *Run) observer() load.Observer {
 	o := r.cfg.Observer
 	connected, done, before := o.Connected, o.LaunchDone, false

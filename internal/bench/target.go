@@ -19,10 +19,18 @@ func Embedded(cases []scenarios.Case) bool {
 	return slices.ContainsFunc(cases, func(c scenarios.Case) bool { return len(c.Target.URLs) == 0 })
 }
 
+// firstURL is the target in the report until a connection knows more.
+func firstURL(cases []scenarios.Case) string {
+	if i := slices.IndexFunc(cases, func(c scenarios.Case) bool { return len(c.Target.URLs) > 0 }); i >= 0 {
+		return cases[i].Target.URLs[0].String()
+	}
+	return ""
+}
+
 // StartEmbedded starts the embedded broker on free ports of the loopback
 // address, with the listeners that the cases need, and returns the cases with
-// those as their target. Clients verify a certificate that is made for this run
-// and thrown away.
+// these listeners as their targets. TLS listeners use a temporary certificate,
+// which clients verify.
 func StartEmbedded(cases []scenarios.Case) (*broker.Broker, []scenarios.Case, error) {
 	b := broker.New(broker.Config{})
 	at := map[scenarios.Transport]scenarios.Endpoint{}
@@ -71,8 +79,8 @@ func listenEmbedded(b *broker.Broker, t scenarios.Transport, bundle *tlsconf.Bun
 	return end, nil
 }
 
-// targetLine names the targets with the addresses that their names resolve to,
-// so that nobody loads a machine that was not meant.
+// targetLine names the targets and the addresses that their names resolve to, so
+// that the user notices a wrong machine before it is loaded.
 func targetLine(ctx context.Context, cases []scenarios.Case, embedded bool) string {
 	var parts []string
 	for _, c := range cases {
@@ -93,8 +101,8 @@ func targetLine(ctx context.Context, cases []scenarios.Case, embedded bool) stri
 	return line
 }
 
-// resolveWait bounds how long the target line may take; who connects later
-// finds out about names that do not resolve.
+// resolveWait bounds the time of the target line. Names that do not resolve are
+// reported when clients connect.
 const resolveWait = 3 * time.Second
 
 func resolve(ctx context.Context, host string) []string {

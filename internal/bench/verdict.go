@@ -13,7 +13,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// outcome is how a run ended: what the engine returned, and what was planned.
+// outcome is how a run ended: the plan, and what the engine returned.
 type outcome struct {
 	planned []scenarios.Case
 	cases   []result.Case
@@ -21,7 +21,7 @@ type outcome struct {
 	strict  bool // a rate that was not kept is a fault
 }
 
-// measured reports whether any iteration came to its end.
+// measured reports whether any iteration was completed.
 func (o outcome) measured() bool {
 	return slices.ContainsFunc(o.cases, func(c result.Case) bool { return len(c.Iterations) > 0 })
 }
@@ -30,13 +30,13 @@ func (o outcome) interrupted() bool {
 	return errors.Is(o.err, ErrInterrupted) || errors.Is(o.err, context.Canceled)
 }
 
-// unreachable reports whether nothing was measured because the broker could
-// not be reached or refused.
+// unreachable reports whether nothing was measured because the broker could not
+// be reached or refused the connections.
 func (o outcome) unreachable() bool {
 	return !o.measured() && load.Unreachable(o.err)
 }
 
-// status is the report's.
+// status is the status of the report.
 func (o outcome) status() string {
 	switch {
 	case !o.measured() && o.err != nil && !o.interrupted():
@@ -68,7 +68,7 @@ func (o outcome) verdict() Faults {
 	return append(bad, o.broken()...)
 }
 
-// plan is what was planned for a case that was run.
+// plan is the planned case of a result.
 func (o outcome) plan(id string) scenarios.Case {
 	i := slices.IndexFunc(o.planned, func(c scenarios.Case) bool { return c.ID == id })
 	if i < 0 {
@@ -77,7 +77,7 @@ func (o outcome) plan(id string) scenarios.Case {
 	return o.planned[i]
 }
 
-// whole counts the cases that have all their iterations.
+// whole counts the cases that have completed all their iterations.
 func (o outcome) whole() (n int) {
 	for _, c := range o.cases {
 		if l := o.plan(c.ID).Load; len(c.Iterations) >= l.Launches*(l.Warmup+l.Iterations) {
@@ -87,8 +87,8 @@ func (o outcome) whole() (n int) {
 	return n
 }
 
-// causes aggregates the errors of all cases: a broker that refuses 18 cases is
-// one fault.
+// causes aggregates the errors of all cases, so that a broker that refuses 18
+// cases is one fault.
 func (o outcome) causes(class Class) Faults {
 	type sum struct {
 		result.Error
@@ -124,7 +124,7 @@ func (o outcome) causes(class Class) Faults {
 }
 
 // incomplete finds clients that did not connect or were lost, and messages that
-// were not sent. In an interrupted run that is what was asked for.
+// were not sent. In an interrupted run, these are not faults.
 func (o outcome) incomplete() Faults {
 	var lost, back, planned, connected, unsent, scheduled, nacked, sent int64
 	for _, c := range o.cases {
@@ -154,7 +154,7 @@ func (o outcome) incomplete() Faults {
 	return bad
 }
 
-// unsentWhat is what was not sent, in words.
+// unsentWhat names what was not sent.
 func (o outcome) unsentWhat() string {
 	for i := range o.cases {
 		if c := &o.cases[i]; c.Delivery.Unsent > 0 && c.Kind == result.KindCycles {
@@ -164,8 +164,8 @@ func (o outcome) unsentWhat() string {
 	return "messages were not sent"
 }
 
-// unsentRemedy is what helps against unsent messages where so many connections
-// were lost.
+// unsentRemedy is the remedy for unsent messages, given the number of lost
+// connections.
 func (o outcome) unsentRemedy(lost int64) string {
 	open := slices.ContainsFunc(o.cases, func(c result.Case) bool { return c.Delivery.Unsent > 0 && c.Offered != nil })
 	switch {
@@ -184,7 +184,7 @@ func cameBack(n int64) string {
 	return fmt.Sprintf(", %s reconnected", result.FormatInt(n))
 }
 
-// slow finds open loops that did not send at their rate, where that matters.
+// slow finds open loops that did not keep their rate, if strict.
 func (o outcome) slow() Faults {
 	var missed []result.Case
 	for _, c := range o.cases {
@@ -204,7 +204,7 @@ func (o outcome) slow() Faults {
 		"the rate was not kept in %s: %s of %s %s, first in %s", text.Count(len(missed), "case"), achieved, result.FormatFloat(first.Offered.MessagesPerSec, 0), rate, first.ID)}
 }
 
-// broken has one fault for every way in which cases broke the delivery contract.
+// broken has one fault for each way in which cases broke the delivery contract.
 func (o outcome) broken() Faults {
 	type sum struct {
 		result.Breach
@@ -232,7 +232,7 @@ func (o outcome) broken() Faults {
 	return bad
 }
 
-// breachHint is what may help against a breach in c.
+// breachHint is the remedy for a breach in c.
 func breachHint(kind result.BreachKind, c *result.Case, plan scenarios.Case) string {
 	switch kind {
 	case result.BreachLost:
@@ -243,7 +243,7 @@ func breachHint(kind result.BreachKind, c *result.Case, plan scenarios.Case) str
 	return "this is a bug in mqttload: please report it with the report file"
 }
 
-// lossHint is what may help where messages are lost.
+// lossHint is the remedy for lost messages.
 func lossHint(c *result.Case, plan scenarios.Case) string {
 	switch {
 	case c.Warned(result.CodeSessionNotKept):
