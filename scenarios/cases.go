@@ -359,14 +359,17 @@ func (s *Scenario) check(c *Case) Errors {
 
 // checkRows reads the credentials file as far as the case with the most clients does.
 func (s *Scenario) checkRows(cases []Case) Errors {
-	clients, secure, scram := 0, false, false
-	for _, c := range cases {
-		clients = max(clients, c.Load.Connections())
-		secure = secure || c.Transport.Secure()
-		scram = scram || c.Clients.AuthMethod != ""
+	k := rowCheck{names: s.fieldNames(s.places["credentials"])}
+	for i := range cases {
+		c := &cases[i]
+		k.clients = max(k.clients, c.Load.Connections())
+		k.scram = k.scram || c.Clients.AuthMethod != ""
+		if c.Transport.Secure() {
+			k.tls = &c.TLS
+		}
 	}
-	if path := s.base.Clients.Credentials; path != "" && clients > 0 {
-		if err := checkCredentials(path, clients, secure, scram); err != nil {
+	if path := s.base.Clients.Credentials; path != "" && k.clients > 0 {
+		if err := checkCredentials(path, k); err != nil {
 			return Errors{s.at("credentials", err.Error())}
 		}
 	}

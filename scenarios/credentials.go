@@ -13,6 +13,7 @@ import (
 
 	"github.com/mqttload/mqttload/internal/file"
 	"github.com/mqttload/mqttload/internal/text"
+	"github.com/mqttload/mqttload/tlsconf"
 )
 
 // Credential is the identity of one client: a row of a credentials file. The
@@ -174,26 +175,62 @@ func (c *Credentials) checkFiles(one *Credential) error {
 	return nil
 }
 
+// rowCheck is what the rows of a credentials file must be fit for.
+type rowCheck struct {
+	clients int
+	scram   bool                       // clients authenticate by SCRAM
+	tls     *tlsconf.Options           // reads the certificates; nil without TLS
+	names   func(tlsconf.Field) string // what messages call its fields
+	read    map[[2]string]bool         // pairs of certificate and key that are sound
+}
+
+// keyPair reads the certificate of a row and its key as those of all clients are read.
+func (k *rowCheck) keyPair(c *Credentials, one *Credential) error {
+	pair := [2]string{one.CertFile, one.KeyFile}
+	if k.tls == nil || pair == [2]string{} || k.read[pair] {
+		return nil
+	}
+	_, err := k.tls.KeyPair(one.CertFile, one.KeyFile)
+	var fault *tlsconf.FieldError
+	switch {
+	case errors.As(err, &fault):
+		return c.fail(one.line, "%s", fault.Named(func(f tlsconf.Field) string {
+			if f == tlsconf.KeyPasswordFile {
+				return k.names(f)
+			}
+			return string(f) // a column
+		}))
+	case err != nil:
+		return c.fail(one.line, "%v", err)
+	}
+	k.read[pair] = true
+	return nil
+}
+
 // checkCredentials reads the rows of all clients once. Each must be sound, and fit
 // for SCRAM if the case authenticates by it. Certificates need TLS.
-func checkCredentials(path string, clients int, tls, scram bool) error {
+func checkCredentials(path string, k rowCheck) error {
 	c, err := OpenCredentials(path)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if c.columns[3] >= 0 && !tls {
+	if c.columns[3] >= 0 && k.tls == nil {
 		return c.fail(1, "column cert needs transport tls: add it to transport, or remove the column")
 	}
-	for n := range clients {
+	k.read = map[[2]string]bool{}
+	for n := range k.clients {
 		one, err := c.Next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("credentials file %s has %s for %s: add rows or ask for fewer clients", text.Quote(path), text.Count(n, "row"), text.Count(clients, "client"))
+			return fmt.Errorf("credentials file %s has %s for %s: add rows or ask for fewer clients", text.Quote(path), text.Count(n, "row"), text.Count(k.clients, "client"))
 		}
 		if err == nil {
 			err = c.checkFiles(&one)
 		}
-		if err == nil && scram && !(text.IsASCII(one.User) && text.IsASCII(one.Password)) {
+		if err == nil {
+			err = k.keyPair(c, &one)
+		}
+		if err == nil && k.scram && !(text.IsASCII(one.User) && text.IsASCII(one.Password)) {
 			err = c.fail(one.line, "auth_method %s takes user names and passwords of printable ASCII characters", SCRAMSHA256)
 		}
 		if err != nil {

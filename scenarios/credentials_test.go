@@ -1,14 +1,22 @@
 package scenarios
 
 import (
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"io"
+	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mqttload/mqttload/internal/text"
+	"github.com/mqttload/mqttload/tlsconf"
 )
 
 func writeFile(t *testing.T, name, content string) string {
@@ -54,7 +62,7 @@ func TestCredentialsErrors(t *testing.T) {
 		"id\na\n" + strings.Repeat("x", 70_000) + "\n": ":3: a value is over MQTT's limit of 65,535 bytes",
 	} {
 		path := writeFile(t, "c.csv", in)
-		err := checkCredentials(path, 9, true, false)
+		err := checkCredentials(path, rowCheck{clients: 9, tls: &tlsconf.Options{}})
 		if err == nil || err.Error() != "credentials file "+text.Quote(path)+want {
 			t.Errorf("%.20q: %v", in, err)
 		}
@@ -86,7 +94,12 @@ func TestCredentialsOfScenario(t *testing.T) {
 // are for TLS.
 func TestCredentialFiles(t *testing.T) {
 	path := writeFile(t, "c.csv", "cert,key\nclient.pem,\n,\nclient.pem,none.key\n")
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "client.pem"), nil, 0o600); err != nil {
+	bundle, err := tlsconf.ThrowAway(nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := bundle.ClientOptions()
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "client.pem"), slices.Concat(o.CertPEM, o.KeyPEM), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cases := func(in string) error {
@@ -100,6 +113,73 @@ func TestCredentialFiles(t *testing.T) {
 		"--credentials: credentials file "+text.Quote(path)+":4: the file of column key: no such file or directory")
 	checkErrors(t, cases("target: {url: mqtt://h}"),
 		"--credentials: credentials file "+text.Quote(path)+":1: column cert needs transport tls: add it to transport, or remove the column")
+}
+
+// TestCredentialKeyPairs: the certificates of rows are read as those of all
+// clients are: in every form, and with the same words about the same faults.
+func TestCredentialKeyPairs(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pemKey, err := os.ReadFile("../tlsconf/testdata/plain.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted, err := os.ReadFile("../tlsconf/testdata/aes256-sha256.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(pemKey)
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "c"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.(crypto.Signer).Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pemCert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	write("c.pem", pemCert)
+	write("c.der", der)
+	write("c.key", pemKey)
+	write("key.der", block.Bytes)
+	write("both.pem", slices.Concat([]byte("\ufeff"), pemCert, pemKey))
+	write("locked.key", encrypted)
+	write("password", []byte("known\n"))
+	write("wrong", []byte("unknown\n"))
+	other, err := tlsconf.ThrowAway(nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("other.key", other.ClientOptions().KeyPEM)
+	for _, c := range []struct{ row, password, want string }{
+		{"c.pem,c.key", "", ""}, {"c.der,key.der", "", ""}, {"both.pem,", "", ""}, {"c.pem,locked.key", "password", ""},
+		{"c.pem,locked.key", "", "key PATH/locked.key: the key is encrypted: give --key-password-file"},
+		{"c.pem,locked.key", "wrong", "key PATH/locked.key: the key cannot be decrypted: is the password in --key-password-file right?"},
+		{"c.pem,", "", "cert PATH/c.pem: no private key found in PATH/c.pem: give key"},
+		{"c.key,c.key", "", "cert PATH/c.key: no certificate found in PATH/c.key: it holds PRIVATE KEY"},
+		{"c.pem,other.key", "", `key PATH/other.key: the key does not belong to the first certificate of cert PATH/c.pem ("c")`},
+		{",c.key", "", "key PATH/c.key without a certificate: give cert too"},
+	} {
+		path := filepath.Join(dir, "rows.csv")
+		write("rows.csv", []byte("cert,key\n"+c.row+"\n"+c.row+"\n"))
+		s := set(t, parse(t, "target: {url: mqtts://h}"), "credentials", path)
+		if c.password != "" {
+			s = set(t, s, "key_password_file", filepath.Join(dir, c.password))
+		}
+		_, err := s.Cases()
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.row, err)
+			}
+			continue
+		}
+		checkErrors(t, err, "--credentials: credentials file "+text.Quote(path)+":2: "+strings.ReplaceAll(c.want, "PATH", dir))
+	}
 }
 
 func TestWill(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mqttload/mqttload/tlsconf"
 )
 
 // pacing is the settled pace of a load in short.
@@ -169,7 +171,7 @@ func FuzzCredentials(f *testing.F) {
 	f.Add("id,password\n\"a\n,\"s3cret\"\"\r\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		path := writeFile(t, "c.csv", content)
-		if err := checkCredentials(path, 5, true, false); err != nil && strings.Contains(content, "s3cret") && strings.Contains(err.Error(), "s3cret") {
+		if err := checkCredentials(path, rowCheck{clients: 5, tls: &tlsconf.Options{}}); err != nil && strings.Contains(content, "s3cret") && strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%q: %v", content, err)
 		}
 	})

@@ -131,15 +131,12 @@ func (o Options) roots() (*x509.CertPool, error) {
 
 // certificates returns the client's certificate, or none.
 func (o Options) certificates() ([]tls.Certificate, error) {
-	if o.CertFile == "" && o.KeyFile != "" {
-		return nil, fault(Key, o.KeyFile, "%s without a certificate: give %s too", o.KeyFile, Cert)
-	}
-	if o.CertFile == "" && len(o.CertPEM) == 0 {
+	if o.CertFile+o.KeyFile == "" && len(o.CertPEM) == 0 {
 		return nil, nil
 	}
 	var cert tls.Certificate
 	var err error
-	if o.CertFile != "" {
+	if o.CertFile+o.KeyFile != "" {
 		cert, err = o.KeyPair(o.CertFile, o.KeyFile)
 	} else {
 		cert, err = tls.X509KeyPair(o.CertPEM, o.KeyPEM)
@@ -154,5 +151,8 @@ func (o Options) certificates() ([]tls.Certificate, error) {
 // options if the key is encrypted. keyFile may be "" if certFile holds both. A fault
 // is a *[FieldError] of [Cert], [Key] or [KeyPasswordFile]; several are joined.
 func (o Options) KeyPair(certFile, keyFile string) (tls.Certificate, error) {
+	if certFile == "" {
+		return tls.Certificate{}, fault(Key, keyFile, "%s without a certificate: give %s too", keyFile, Cert)
+	}
 	return readKeyPair(certFile, keyFile, o.KeyPasswordFile)
 }

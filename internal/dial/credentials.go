@@ -53,15 +53,16 @@ func (d *Dialer) Assume(who *Identity) error {
 	return who.identify(d)
 }
 
-// identify gives the connection the client certificate of the row, where it has
-// one. What another client's session ticket stands for must not be taken up.
+// identify gives the connection the client certificate of the row, if it has one.
+// The connection then does not resume TLS sessions: the ticket of another client
+// would make this client that one.
 func (c *Identity) identify(d *Dialer) error {
 	if c.CertFile == "" || d.conf == nil {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	pair, err := d.routes.c.TLS.KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
-		return fmt.Errorf("client certificate %s with key %s: %w", c.CertFile, c.KeyFile, err)
+		return fmt.Errorf("credentials file %s: %w", d.routes.c.Clients.Credentials, err)
 	}
 	d.conf = d.conf.Clone()
 	d.conf.Certificates, d.conf.GetClientCertificate, d.conf.ClientSessionCache = []tls.Certificate{pair}, nil, nil
