@@ -10,13 +10,14 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Credentials are who the clients are, a row of the file for each.
+// Credentials are the rows of a credentials file, one for each client.
 type Credentials []Identity
 
-// Identity is one row.
+// Identity is the row of one client.
 type Identity struct{ scenarios.Credential }
 
-// ReadCredentials takes the first n rows of a credentials file.
+// ReadCredentials returns the first n rows of a credentials file. Fewer rows are an
+// error.
 func ReadCredentials(path string, n int) (Credentials, error) {
 	file, err := scenarios.OpenCredentials(path)
 	if err != nil {
@@ -37,7 +38,8 @@ func ReadCredentials(path string, n int) (Credentials, error) {
 	return rows, nil
 }
 
-// Fill puts what the row has into a CONNECT; the client id is there already.
+// Fill sets the user name and the password of a CONNECT, if the row has them. The
+// caller sets the client id.
 func (c *Identity) Fill(cfg *mqtt.Config) {
 	if c.HasUser {
 		cfg.HasUsername, cfg.Username = true, c.User
@@ -47,7 +49,7 @@ func (c *Identity) Fill(cfg *mqtt.Config) {
 	}
 }
 
-// Assume makes d the dialer of one row.
+// Assume makes d the dialer of the client of a row.
 func (d *Dialer) Assume(who *Identity) error {
 	d.identity = who
 	return who.identify(d)

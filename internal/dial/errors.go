@@ -15,7 +15,8 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// Error is a connection that did not come about.
+// Error is a failed attempt to connect. Its text names the server, the servers that
+// referred the client there, and the cause.
 type Error struct {
 	url string
 	way []string // the servers that have referred the client there
@@ -23,6 +24,7 @@ type Error struct {
 	err error
 }
 
+// Error returns server and cause in one line.
 func (e *Error) Error() string {
 	var referral *referralError
 	if len(e.way) == 0 || errors.As(e.err, &referral) { // that one names them
@@ -30,11 +32,13 @@ func (e *Error) Error() string {
 	}
 	return fmt.Sprintf("connect %s (referred to by %s): %s", e.url, strings.Join(e.way, ", then by "), e.Cause())
 }
+
+// Unwrap returns the error of the step that failed.
 func (e *Error) Unwrap() error { return e.err }
 
-// Cause says why, and what a broker that just hangs up may mean by it: one that
-// wants TLS takes a plain CONNECT for garbage, and one that wants a client
-// certificate says so only after the handshake, if it is heard at all.
+// Cause returns why the attempt failed, without the server. If the broker closed the
+// connection without an answer, it adds the usual reason: a TLS port rejects a plain
+// CONNECT, and a missing client certificate is rejected only after the handshake.
 func (e *Error) Cause() string {
 	gone := errors.Is(e.err, mqtt.ErrNoConnack) || errors.Is(e.err, syscall.ECONNRESET) || errors.Is(e.err, syscall.EPIPE)
 	cause := causeOf(e.err)
@@ -56,8 +60,8 @@ func (e *tlsError) Unwrap() error { return e.err }
 // flagOf names a field in a remedy: flags override whatever a file says.
 func flagOf(f tlsconf.Field) string { return scenarios.Flag(string(f)) }
 
-// causeOf says why a connection did not come about, without addresses, which
-// the caller names.
+// causeOf returns why an attempt to connect failed, without addresses: the caller
+// names them.
 func causeOf(err error) string {
 	var op *net.OpError
 	var dns *net.DNSError
@@ -71,7 +75,7 @@ func causeOf(err error) string {
 	case errors.As(err, &te):
 		return te.Error()
 	case isAlert(err):
-		// TLS 1.3: what the server thinks of our certificate comes after the handshake.
+		// With TLS 1.3 the server rejects a client certificate after the handshake.
 		return tlsconf.Explain(err, flagOf)
 	case errors.As(err, &dns) && !dns.IsNotFound:
 		return fmt.Sprintf("cannot resolve %q: %s", dns.Name, dns.Err)
@@ -92,8 +96,8 @@ func isAlert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error"
 }
 
-// KindOf is the kind under which a report counts err, the end of an attempt to
-// connect, or "" where it is none of dialling's own.
+// KindOf returns the kind under which a report counts err, a failed attempt to
+// connect, or "" if the fault is not one of connecting.
 func KindOf(err error) result.ErrorKind {
 	var refused *mqtt.RefusedError
 	var referral *referralError
@@ -109,8 +113,8 @@ func KindOf(err error) result.ErrorKind {
 	return ""
 }
 
-// CauseOf is the cause by which a report chooses a remedy for err, or "" where
-// the kind of err decides.
+// CauseOf returns the cause by which a report chooses a remedy for err, or "" if the
+// kind alone decides.
 func CauseOf(err error) result.ErrorCause {
 	var e *Error
 	var refused *mqtt.RefusedError
@@ -155,7 +159,7 @@ func causeOfCode(code packet.ReasonCode, reference string) result.ErrorCause {
 	return ""
 }
 
-// LegOf says at which leg of dialling err came: "dns", "tcp" or "tls".
+// LegOf returns the step in which err occurred: "dns", "tcp" or "tls".
 func LegOf(err error) string {
 	var dns *net.DNSError
 	var gaveUp *resolveError

@@ -10,7 +10,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// A referralError is a reference of the broker that is not followed.
+// A referralError is a Server Reference that the client does not follow.
 type referralError struct {
 	way []string // the servers that have referred the client, in their order
 	err error
@@ -21,8 +21,8 @@ func (e *referralError) Error() string {
 }
 func (e *referralError) Unwrap() error { return e.err }
 
-// Follow calls connect, and again at the server to which its refusal refers.
-// [MQTT5 4.11]
+// Follow calls connect. If the broker refuses with a Server Reference, it changes d
+// to that server and calls connect again. [MQTT5 4.11]
 func (d *Dialer) Follow(connect func() error) error {
 	for {
 		err := connect()
@@ -36,9 +36,8 @@ func (d *Dialer) Follow(connect func() error) error {
 	}
 }
 
-// refer turns d to a server of a reference, by the client's number where there
-// are several. Whoever has referred the client since it was connected last is
-// not gone to again.
+// refer changes d to a server of a reference. Of several, the client's number chooses
+// one. A server that has referred the client since its last connection is an error.
 func (d *Dialer) refer(reference string) error {
 	from := d.URL
 	from.Scheme = d.transport.Scheme() // whatever was written: this is how d connects
@@ -60,7 +59,8 @@ func (d *Dialer) refer(reference string) error {
 	return d.aim()
 }
 
-// ByReference is what a link follows references by; nil follows none.
+// ByReference returns the function by which a [mqtt.Link] follows references, or nil
+// if the case does not follow them.
 func (d *Dialer) ByReference() func(string) (mqtt.Dialer, error) {
 	if !d.routes.c.Target.FollowServerReference {
 		return nil
@@ -68,8 +68,8 @@ func (d *Dialer) ByReference() func(string) (mqtt.Dialer, error) {
 	return func(reference string) (mqtt.Dialer, error) { return d.Dial, d.refer(reference) }
 }
 
-// Arrived returns the way that the connection has taken, with its end, "" for
-// one that stands where the client was already. A later reference may lead back.
+// Arrived returns the servers that led to the connection, joined by " to ", or "" if
+// no reference did. It forgets them: a later reference may lead back.
 func (d *Dialer) Arrived() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,7 +81,8 @@ func (d *Dialer) Arrived() string {
 	return way
 }
 
-// Where returns the server, and who has referred the client to it.
+// Where returns the URL of the server, and the servers that have referred the client
+// to it.
 func (d *Dialer) Where() (url string, way []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// name is a host's addresses, in the resolver's order of preference.
+// name holds the addresses of a host, in the resolver's order of preference.
 type name struct {
 	host  string
-	ready chan struct{} // closed when what follows is known
+	ready chan struct{} // closed when addrs and err are set
 	addrs []netip.Addr
 	err   error
-	// good is 1 + the index of the address that the last connection got through
-	// to, 0 for none: only the first connection tries several.
+	// good is 1 + the index of the address of the last connection that succeeded, or
+	// 0: only the first connection tries several addresses.
 	good atomic.Int32
 }
 
-// resolve returns a host's addresses and how long this call spent in the
-// resolver. Callers at the same time share one look-up; a failed one is
-// forgotten, so that a client that comes back asks again.
+// resolve returns the addresses of a host and the time that this call spent in the
+// resolver. Concurrent calls share one look-up. A failed look-up is not kept, so that
+// the next call asks the resolver again.
 func (r *Routes) resolve(ctx context.Context, host string) (*name, time.Duration, error) {
 	r.mu.Lock()
 	n := r.names[host]
@@ -73,7 +73,7 @@ func (n *name) lookUp(ctx context.Context) time.Duration {
 	return took
 }
 
-// resolveError is a look-up that was given up.
+// resolveError is a look-up that was cancelled or took too long.
 type resolveError struct {
 	host string
 	err  error
@@ -82,12 +82,12 @@ type resolveError struct {
 func (e *resolveError) Error() string { return fmt.Sprintf("cannot resolve %q: %v", e.host, e.err) }
 func (e *resolveError) Unwrap() error { return e.err }
 
-// fallback is how long an address is tried alone before the next one is tried
-// beside it. [RFC 8305, 5: Connection Attempt Delay]
+// fallback is the delay after which a second address is tried while the first
+// attempt goes on. [RFC 8305, 5: Connection Attempt Delay]
 const fallback = 250 * time.Millisecond
 
-// connect opens a TCP connection to the address that worked last, or to the
-// first that answers. A source address chooses the addresses of its family.
+// connect opens a TCP connection to the address that succeeded last, or else to the
+// first that answers. With a source address it uses addresses of that family only.
 func (n *name) connect(ctx context.Context, port uint16, source string) (net.Conn, error) {
 	var from netip.Addr
 	if source != "" {
@@ -108,8 +108,8 @@ func (n *name) connect(ctx context.Context, port uint16, source string) (net.Con
 
 func sameFamily(from, to netip.Addr) bool { return !from.IsValid() || from.Is4() == to.Is4() }
 
-// race tries the addresses one after the other, each with a head start; the
-// first connection wins.
+// race tries the addresses in turn, each with a head start over the next one, and
+// returns the first connection.
 func (n *name) race(ctx context.Context, from netip.Addr, port uint16) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -166,9 +166,9 @@ func (n *name) race(ctx context.Context, from netip.Addr, port uint16) (net.Conn
 	return nil, first
 }
 
-// connectTo opens one TCP connection. Probes of the kernel's keep-alive would
-// be traffic that nobody asked for. (Not DialTCP: it binds to a port even where
-// there is no source address.)
+// connectTo opens one TCP connection. The kernel's keep-alive is off: its probes are
+// traffic that the scenario does not ask for. DialTCP would bind to a port even
+// without a source address.
 func connectTo(ctx context.Context, from, to netip.Addr, port uint16) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: -1}
 	if from.IsValid() {
