@@ -6,7 +6,7 @@ var brokerFlags = []flagGroup{{"Flags", []flagSpec{
 	{name: "tls-listen", value: "ADDRESS", help: "address to listen on with TLS, in addition to --listen"},
 	{name: "tls", kind: toggle, tool: true, key: "broker-tls", help: "use TLS on --listen"},
 	{name: "cert", key: "broker-cert", aliases: []string{"certfile", "cert-file"}, value: "FILE",
-		help: "server certificate and its chain", preset: "a temporary self-signed one"},
+		help: "server certificate and its chain", preset: "a temporary one"},
 	{name: "key", key: "broker-key", aliases: []string{"keyfile", "key-file"}, value: "FILE",
 		help: "private key of the certificate, unless it is in the same file"},
 	{name: "ca-out", value: "FILE",
