@@ -100,9 +100,9 @@ func contains(list, word string) bool {
 	return false
 }
 
-// TestArchitecture holds docs/architecture.md to the code: its floors and import
+// TestImportsOnTheArchitecturePage holds docs/architecture.md to the code: its floors and import
 // rules are those above, its files exist, and what it names in a file is there.
-func TestArchitecture(t *testing.T) {
+func TestImportsOnTheArchitecturePage(t *testing.T) {
 	b, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
