@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// Explain returns the cause of a TLS fault in one line with a remedy where
-// there is one; "" for nil. It knows the errors of crypto/tls and crypto/x509,
-// of the handshake and of the first read after it: with TLS 1.3 a server that
-// refuses the client's certificate says so only then. What it does not know it
-// returns as it is, in one line. name returns what to call a field of a remedy.
+// Explain returns the cause of a TLS fault in one line, with a remedy if there is
+// one; "" for nil. It knows the errors of crypto/tls and crypto/x509, in the handshake
+// and in the first read after it: with TLS 1.3 a server rejects the client's
+// certificate only then. It returns any other error unchanged, in one line. name returns what to call a field of a remedy.
 func Explain(err error, name func(Field) string) string {
 	if err == nil {
 		return ""
@@ -33,13 +32,13 @@ func Explain(err error, name func(Field) string) string {
 func explainRecord(err error, name func(Field) string) string {
 	var header tls.RecordHeaderError
 	if errors.As(err, &header) && strings.Contains(header.Msg, "does not look like a TLS handshake") {
-		return "first record does not look like a TLS handshake: this port speaks without TLS; " +
+		return "first record does not look like a TLS handshake: this port does not use TLS; " +
 			"remove " + name(On) + ", or use the broker's TLS port (usually 8883)"
 	}
 	return ""
 }
 
-// explainCertificate explains why the server's certificate was not accepted here.
+// explainCertificate explains why this side rejected the server's certificate.
 func explainCertificate(err error, name func(Field) string) string {
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
@@ -74,7 +73,7 @@ func explainInvalid(err error, invalid x509.CertificateInvalidError, name func(F
 	case invalid.Reason == x509.IncompatibleUsage:
 		return who + " is not made for servers: it needs the extended key usage serverAuth"
 	case invalid.Reason == x509.NotAuthorizedToSign:
-		return who + " is signed by a certificate that is no CA: give the CA's own certificate with " + name(CAFile)
+		return who + " is signed by a certificate that is not a CA: give the CA's own certificate with " + name(CAFile)
 	}
 	return who + " is not valid: " + strings.TrimPrefix(invalid.Error(), "x509: ")
 }
@@ -133,7 +132,7 @@ func sanFor(host string) string {
 	return "DNS:" + host
 }
 
-// quoteOdd quotes names that would not print as they are: they come from the peer.
+// quoteOdd quotes names with unprintable characters: the names come from the peer.
 func quoteOdd(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
@@ -145,8 +144,8 @@ func quoteOdd(names []string) []string {
 	return out
 }
 
-// alerts are crypto/tls's texts, which have no exported types: first what the
-// peer says ("remote error: "), then what this side found.
+// alerts are texts of crypto/tls whose errors have no exported types: of alerts that
+// the peer has sent ("remote error: "), and of faults that this side found.
 var alerts = []struct {
 	text, cause string
 	fields      []any

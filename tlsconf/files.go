@@ -36,9 +36,9 @@ func readCertificates(f Field, path string) ([]*x509.Certificate, error) {
 	return parseCertificates(f, path, data)
 }
 
-// readCertificateDir returns the certificates of all files in a directory;
-// files without any are passed over, as a CA directory holds CRLs and readmes,
-// and so are pipes and devices.
+// readCertificateDir returns the certificates of all files in a directory. It ignores
+// files without certificates, because a CA directory also holds CRLs and readmes, and
+// it ignores pipes and devices.
 func readCertificateDir(f Field, dir string) ([]*x509.Certificate, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -86,8 +86,7 @@ func parseCertificates(f Field, path string, data []byte) ([]*x509.Certificate, 
 	return nil, fault(f, path, "no certificate found in %s: it is neither PEM nor DER", path)
 }
 
-// readKeyPair reads the client's certificate chain and its key, which may be
-// in the certificate's file.
+// readKeyPair reads a certificate chain and its key, which may be in the same file.
 func readKeyPair(certFile, keyFile, passwordFile string) (tls.Certificate, error) {
 	var pair tls.Certificate
 	chain, chainErr := readCertificates(Cert, certFile)
@@ -96,7 +95,7 @@ func readKeyPair(certFile, keyFile, passwordFile string) (tls.Certificate, error
 		f, path = Cert, certFile
 	}
 	if chainErr != nil && keyFile == "" {
-		return pair, chainErr // it would be said twice
+		return pair, chainErr // the key would have the same fault
 	}
 	key, keyErr := readKey(f, path, passwordFile)
 	if err := errors.Join(chainErr, keyErr); err != nil {
@@ -180,7 +179,7 @@ func parseKey(der []byte) (crypto.Signer, error) {
 	return nil, fmt.Errorf("a key of type %T cannot sign", key)
 }
 
-// nameOf is how messages call a certificate: its common name, or its SANs.
+// nameOf is the name of a certificate in messages: its common name, or its first SAN.
 func nameOf(c *x509.Certificate) string {
 	if c.Subject.CommonName != "" {
 		return fmt.Sprintf("%q", c.Subject.CommonName)
@@ -191,8 +190,8 @@ func nameOf(c *x509.Certificate) string {
 	return fmt.Sprintf("serial %x", c.SerialNumber)
 }
 
-// Faults takes the error of [Options.ClientConfig] apart: one for each file or
-// setting at fault, none for nil.
+// Faults splits the error of [Options.ClientConfig] into one for each file or setting;
+// none for nil.
 func Faults(err error) []error {
 	if err == nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package tlsconf turns what a user says about TLS into a *tls.Config, explains
-// handshake errors in one line, and makes throw-away certificates. It dials
-// nothing and knows nothing of MQTT: the configuration is only data here.
+// Package tlsconf makes a *tls.Config of a user's options, explains handshake errors in
+// one line, and makes temporary certificates. It opens no connections and knows no
+// flags: its errors name a [Field].
 package tlsconf
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Options is what can be said about the client's side of TLS. The zero value
-// verifies the server against the system's roots, from TLS 1.2 upwards.
+// Options are the choices of a TLS client. The zero value verifies the server against
+// the system's roots and accepts TLS 1.2 and later.
 type Options struct {
 	// CAFiles are files of CA certificates, PEM or DER; CAPath is a directory
 	// of such files. When any CA is given the system's roots are not used.
@@ -46,8 +46,7 @@ type Options struct {
 	CAPEM, CertPEM, KeyPEM []byte
 }
 
-// Given reports whether anything at all is said about TLS, which means that
-// TLS is wanted.
+// Given reports whether any option is set that implies the use of TLS.
 func (o Options) Given() bool {
 	return len(o.CAFiles)+len(o.ALPN)+len(o.Curves) > 0 || len(o.CAPEM)+len(o.CertPEM) > 0 ||
 		o.CAPath+o.CertFile+o.KeyFile+o.KeyPasswordFile+o.ServerName != "" ||
@@ -92,7 +91,8 @@ func (o Options) ClientConfig(host string) (*tls.Config, error) {
 	return c, nil
 }
 
-// serverName is the name to verify: an IPv6 zone is no part of a certificate.
+// serverName is the name to verify, without the zone of an IPv6 address: certificates
+// have no zones.
 func (o Options) serverName(host string) string {
 	if o.ServerName != "" {
 		return o.ServerName

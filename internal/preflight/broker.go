@@ -17,11 +17,11 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// fewDays is how soon a certificate's end is worth a warning.
+// fewDays is the rest of a certificate's validity below which it gets a warning.
 const fewDays = 14
 
-// probe connects as the first client would, and disconnects. The error is why
-// not even a byte stream came about.
+// probe connects as the first client of the run, sends messages, and disconnects. The
+// error says why no connection could be opened.
 func (r *route) probe(ctx context.Context) error {
 	p := load.NewProbe(r.lead(), r.Open, r.index, r.RunID)
 	nc, err := r.dial(ctx, p)
@@ -52,7 +52,7 @@ func (r *route) probe(ctx context.Context) error {
 	return nil
 }
 
-// dial opens the byte stream and reports its legs.
+// dial opens the connection and reports its steps.
 func (r *route) dial(ctx context.Context, p *load.Probe) (net.Conn, error) {
 	ctx, cancel := p.Bound(ctx)
 	defer cancel()
@@ -74,7 +74,7 @@ func (r *route) dial(ctx context.Context, p *load.Probe) (net.Conn, error) {
 	return nc, nil
 }
 
-// legs reports the legs that were passed before the one that failed, if any.
+// legs reports the steps that succeeded. failed is the step that did not, or "".
 func (r *route) legs(l dial.Legs, failed string) {
 	if l.DNS > 0 && failed != "dns" {
 		r.ok("dns", "resolved in %s", took(l.DNS))
@@ -84,13 +84,14 @@ func (r *route) legs(l dial.Legs, failed string) {
 	}
 }
 
-// remedy is the one that a run gives for err.
+// remedy returns the remedy that a run gives for err.
 func remedy(err error) string {
 	e := load.ErrorOf(err)
 	return e.Remedy()
 }
 
-// certificate reports what TLS agreed on and how long the server's chain is valid.
+// certificate reports the result of the TLS handshake, and how long the server's
+// certificates are valid.
 func (r *route) certificate(cs tls.ConnectionState, handshake time.Duration) {
 	version, cipher, curve, _ := tlsconf.State(cs)
 	agreed := strings.Join(without("", version, cipher, curve), ", ")
@@ -127,7 +128,7 @@ func without(what string, list ...string) (kept []string) {
 	return kept
 }
 
-// limits reports what the CONNACK allows. An absent property is its default.
+// limits reports the limits of the CONNACK. An absent property has its default.
 // [MQTT5 3.2.2.3]
 func (r *route) limits(c *mqtt.Client) {
 	if r.lead().Protocol != packet.V5 {
@@ -160,8 +161,8 @@ func orElse[T any](v *T, absent T) T {
 	return *v
 }
 
-// cells rules out the cases that the CONNACK does not allow, and warns of
-// windows that it narrows.
+// cells rules out the cases that exceed the limits of the CONNACK, and warns of
+// windows that the CONNACK reduces.
 func (r *route) cells(c *mqtt.Client, p *load.Probe) {
 	narrow := 0
 	r.each(func(i int, k *scenarios.Case) {
@@ -178,7 +179,7 @@ func (r *route) cells(c *mqtt.Client, p *load.Probe) {
 	}
 }
 
-// allowed holds a case's messages and subscriptions to the broker's limits.
+// allowed checks a case's messages and subscriptions against the broker's limits.
 func allowed(c *mqtt.Client, k *scenarios.Case, p *load.Probe) error {
 	limits := &c.Connack().Properties
 	l := &k.Load

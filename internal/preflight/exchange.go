@@ -14,7 +14,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// inbox is what the probe's connection was delivered.
+// inbox holds the messages that the probe has received.
 type inbox chan packet.Publish
 
 type inboxHandler struct {
@@ -24,7 +24,7 @@ type inboxHandler struct {
 
 func (i inbox) handler() mqtt.Handler { return inboxHandler{in: i} }
 
-// Message keeps a copy; what nobody waits for is dropped.
+// Message keeps a copy, or drops the message if the inbox is full.
 func (h inboxHandler) Message(m *packet.Publish) {
 	c := packet.Publish{QoS: m.QoS, Payload: bytes.Clone(m.Payload)}
 	select {
@@ -33,7 +33,7 @@ func (h inboxHandler) Message(m *packet.Publish) {
 	}
 }
 
-// await returns the QoS at which payload arrives; others' messages are passed over.
+// await returns the QoS at which payload arrives. It ignores other messages.
 func (i inbox) await(ctx context.Context, payload []byte) (qos byte, err error) {
 	for {
 		select {
@@ -47,15 +47,15 @@ func (i inbox) await(ctx context.Context, payload []byte) (qos byte, err error) 
 	}
 }
 
-// errSilence is why a message is given up.
+// errSilence: the message did not arrive in time.
 var errSilence = errors.New("it did not come back")
 
-// exchange sends one message of each QoS and the largest of the cases, where
-// the shape has somebody to send them and somebody to get them.
+// exchange sends one message of each QoS, and the largest message of the cases, if
+// the shape has publishers. It expects them back if the shape has subscribers.
 func (r *route) exchange(c *mqtt.Client, p *load.Probe, in inbox) {
 	k := r.lead()
 	if k.Load.PublisherClients() == 0 {
-		return // what listens must not speak
+		return // a run that only listens must not publish
 	}
 	listening := k.Load.SubscriberClients() > 0
 	most := orElse(c.Connack().Properties.MaximumQoS, 2)
@@ -75,7 +75,7 @@ func (r *route) exchange(c *mqtt.Client, p *load.Probe, in inbox) {
 	r.largest(c, p, in, listening)
 }
 
-// listen subscribes the probe to the topic that it is going to publish to.
+// listen subscribes the probe to the topic that it will publish to.
 func (r *route) listen(c *mqtt.Client, topic string, qos byte) (granted byte, ok bool) {
 	ctx, cancel := r.patience(c, 0)
 	defer cancel()
@@ -96,8 +96,8 @@ func (r *route) topQoS() (most byte) {
 	return most
 }
 
-// patience bounds one exchange as an iteration's drain does: as long as bytes of a
-// message of so many move, it goes on.
+// patience bounds one exchange as the drain of an iteration does: it does not end
+// while bytes of a message of that size move.
 func (r *route) patience(c *mqtt.Client, size int) (context.Context, context.CancelFunc) {
 	d := r.lead().Load.Drain
 	if d <= 0 {
@@ -127,7 +127,8 @@ func (r *route) patience(c *mqtt.Client, size int) (context.Context, context.Can
 	return ctx, func() { cancel(nil) }
 }
 
-// send publishes m and waits for what its QoS and shape promise.
+// send publishes m and waits for the acknowledgement of its QoS, and for its delivery
+// if the probe has subscribed.
 func (r *route) send(c *mqtt.Client, m *packet.Publish, in inbox, listening bool, what string) bool {
 	ctx, cancel := r.patience(c, len(m.Payload))
 	defer cancel()
@@ -163,8 +164,8 @@ func (r *route) send(c *mqtt.Client, m *packet.Publish, in inbox, listening bool
 	return true
 }
 
-// largest sends the largest message that the broker's limits let through, at
-// the QoS of its case.
+// largest sends the largest message within the broker's limits, at the QoS of its
+// case.
 func (r *route) largest(c *mqtt.Client, p *load.Probe, in inbox, listening bool) {
 	best := -1
 	r.each(func(i int, k *scenarios.Case) {

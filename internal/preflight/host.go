@@ -9,16 +9,16 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// Host is what this machine allows; 0 where it is not known.
+// Host holds the limits of this machine; 0 if a limit is not known.
 type Host struct {
 	Soft, Hard uint64 // limits of open files
 	// FirstPort and LastPort are the range of local ports.
 	FirstPort, LastPort int
-	// Tracked connections of the kernel's packet filter, and how many it takes.
+	// The number of connections that the kernel's packet filter tracks, and its maximum.
 	Tracked, MaxTracked int
 }
 
-// ThisHost reads what Linux tells; limits of open files are the caller's to add.
+// ThisHost reads the limits from Linux. The caller adds the limits of open files.
 func ThisHost() Host {
 	var h Host
 	if f := strings.Fields(read("/proc/sys/net/ipv4/ip_local_port_range")); len(f) == 2 {
@@ -39,8 +39,8 @@ func number(s string) int {
 	return n
 }
 
-// Check compares the limits with what the cases need: descriptors is the
-// hungriest case's. Nothing is sent.
+// Check compares the limits with the needs of the cases. descriptors is the largest
+// need of a case. It sends nothing.
 func (h Host) Check(cases []scenarios.Case, descriptors uint64) []Line {
 	var lines []Line
 	for _, l := range []*Line{h.files(descriptors), h.ports(cases), h.tracking(cases)} {
@@ -65,9 +65,9 @@ func (h Host) files(need uint64) *Line {
 	return &Line{Check: "descriptors", Status: OK, Message: "need ~" + fmtInt(need) + ", limit " + fmtInt(h.Soft)}
 }
 
-// ports: the kernel gives every pair of local address and target the whole
-// range. It looks through every second port first: beyond half of them a
-// connection costs several times the CPU.
+// ports checks the local ports: each pair of local address and target has the whole
+// range. The kernel searches every second port first. When half of them are in use, a
+// connection needs several times the CPU.
 func (h Host) ports(cases []scenarios.Case) *Line {
 	have := h.LastPort - h.FirstPort + 1
 	if h.LastPort == 0 {

@@ -1,7 +1,7 @@
-// Package preflight finds out, before any load, what would keep a run from
-// being one: the limits of this host, a broker that is not there or lets nobody
-// in, and cases that the broker's limits rule out. It sends a handful of
-// packets per target, to the topic and as the client that the run would use.
+// Package preflight checks, before any load, what would prevent a run: the limits of
+// this host, a broker that cannot be reached or refuses clients, and cases that
+// exceed the broker's limits. It sends a few packets to each target, as the first
+// client of the run and to the topic of the run.
 package preflight
 
 import (
@@ -18,26 +18,27 @@ import (
 // Status is the verdict of one check.
 type Status string
 
-// Verdicts.
+// Values of Status.
 const (
 	OK   Status = "ok"
-	Warn Status = "warn" // the run can go ahead, and its operator should know
+	Warn Status = "warn" // the run is possible, with a drawback
 	Fail Status = "fail"
 )
 
-// Cause is whose fault a failed check is.
+// Cause is the class of a failed check.
 type Cause int
 
-// Causes.
+// Values of Cause.
 const (
 	None        Cause = iota
-	Here              // this host or what was asked of it: nothing was sent
+	Here              // this host or the scenario: nothing was sent
 	Unreachable       // the broker cannot be reached, or refuses
-	Incomplete        // a part of what was asked for cannot be
+	Incomplete        // a part of the cases cannot run
 	Delivery          // a message was lost or came twice
 )
 
-// A Line is one check. Message says what was seen, Hint what to do about it.
+// A Line is the result of one check. Message says what was found, Hint what to do
+// about it.
 type Line struct {
 	Target  string `json:"target,omitempty"` // URL; "" is this host
 	Check   string `json:"check"`
@@ -47,7 +48,7 @@ type Line struct {
 	Cause   Cause  `json:"-"`
 }
 
-// A Cell is one case and, where it cannot run, why.
+// A Cell is one case and, if it cannot run, the reason.
 type Cell struct {
 	ID     string `json:"id"`
 	Runs   bool   `json:"runs"`
@@ -55,18 +56,18 @@ type Cell struct {
 	Err    error  `json:"-"` // Reason as an error of package load or mqtt
 }
 
-// Checklist is everything that was found out.
+// Checklist holds the results of all checks.
 type Checklist struct {
 	Lines []Line `json:"checks"`
 	Cells []Cell `json:"cases"`
 }
 
-// Options are how far to go. RunID is that of the run, or of its like.
+// Options are the choices of the checks. RunID is the id of the run.
 type Options struct {
 	RunID string
-	// Open replaces the network; nil is that of this process.
+	// Open replaces the network; nil is the network of this process.
 	Open dial.Func
-	// Short leaves out the messages: it connects, and that is all.
+	// Short only connects and sends no messages.
 	Short bool
 }
 
@@ -85,21 +86,21 @@ func (p *prober) add(check string, s Status, c Cause, hint, format string, args 
 
 func (p *prober) ok(check, format string, args ...any) { p.add(check, OK, None, "", format, args...) }
 
-// rule says that a case cannot run; the first reason stays.
+// rule notes that a case cannot run, unless there is a reason already.
 func (p *prober) rule(i int, err error) {
 	if c := &p.list.Cells[i]; c.Runs {
 		c.Runs, c.Reason, c.Err = false, err.Error(), err
 	}
 }
 
-// Brokers checks the targets of the cases, which must have some. Every pair of
-// target and protocol is connected to once. When ctx ends it returns what there is.
+// Brokers checks the targets of the cases, at least one each. It connects once for
+// every pair of target and protocol. If ctx ends, it returns the results so far.
 func Brokers(ctx context.Context, cases []scenarios.Case, o Options) Checklist {
 	p := &prober{Options: o, cases: cases, lost: make([]int, len(cases)), list: &Checklist{Lines: []Line{}, Cells: []Cell{}}}
 	for _, c := range cases {
 		p.list.Cells = append(p.list.Cells, Cell{ID: c.ID, Runs: true})
 	}
-	dead := map[scenarios.URL]error{} // not reached under one protocol: nor under another
+	dead := map[scenarios.URL]error{} // not reachable, whatever the protocol
 	for _, r := range p.routes() {
 		if ctx.Err() != nil {
 			break
@@ -169,7 +170,7 @@ func (r *route) each(f func(i int, c *scenarios.Case)) {
 	}
 }
 
-// lead is the case whose clients the probe takes after.
+// lead is the case whose first client the probe stands for.
 func (r *route) lead() *scenarios.Case { return &r.prober.cases[r.cases[0]] }
 
 // unreachable fails the route.
@@ -178,7 +179,7 @@ func (r *route) unreachable(check, hint string, err error) {
 	r.lose(err)
 }
 
-// lose takes the target from the cases; one that has no other cannot run.
+// lose removes the target from the cases. A case without another target cannot run.
 func (r *route) lose(err error) {
 	r.each(func(i int, c *scenarios.Case) {
 		if r.lost[i]++; r.lost[i] == len(c.Target.URLs) {
@@ -194,7 +195,7 @@ func count(n int, what string) string {
 	return result.FormatInt(int64(n)) + " " + what + "s"
 }
 
-// took renders a duration to three digits or so.
+// took formats a duration with about three digits.
 func took(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:
@@ -205,7 +206,7 @@ func took(d time.Duration) string {
 	return d.Round(10 * time.Millisecond).String()
 }
 
-// NoCells says of every case that it cannot run, and why.
+// NoCells returns a cell for every case with the reason why it cannot run.
 func NoCells(cases []scenarios.Case, reason string) []Cell {
 	cells := []Cell{}
 	for _, c := range cases {
