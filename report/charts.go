@@ -1,8 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"sort"
 
 	"github.com/mqttload/mqttload/internal/text"
 	"github.com/mqttload/mqttload/result"
@@ -147,9 +150,9 @@ func chartRunOf(c result.Case) (*chartRun, error) {
 		}
 		run.Legs = append(run.Legs, chartLeg{leg.Name, ns})
 	}
-	for i, tick := range c.Timeline {
+	run.Rate = append(run.Rate, tickRates(c)...)
+	for _, tick := range c.Timeline {
 		run.T = append(run.T, float64(tick.TNS)/1e9)
-		run.Rate = append(run.Rate, tickRate(c, i))
 		run.P99 = append(run.P99, tick.P99NS)
 	}
 	for i, it := range c.Iterations {
@@ -181,21 +184,63 @@ func curve(h *result.Histogram) ([]int64, error) {
 	return ns, nil
 }
 
-// tickRate is what was received per second from tick i of c on: over the
-// iteration that starts there, else until the next tick.
-func tickRate(c result.Case, i int) *float64 {
-	tick, length := c.Timeline[i], int64(0)
-	if i+1 < len(c.Timeline) {
-		length = c.Timeline[i+1].TNS - tick.TNS
+// tickRates are what was received per second in the points of the timeline of c: over the
+// time of the iterations in each, else until the next tick. nil is a gap.
+func tickRates(c result.Case) (rates []*float64) {
+	its := measuredByRun(c.Iterations)
+	for i, tick := range c.Timeline {
+		end := tickEnd(c.Timeline, i)
+		length := busy(its[tick.Run], tick.TNS, end)
+		if length == 0 && end < math.MaxInt64 {
+			length = end - tick.TNS
+		}
+		if length <= 0 {
+			rates = append(rates, nil)
+			continue
+		}
+		v := float64(tick.Received) * 1e9 / float64(length)
+		rates = append(rates, &v)
 	}
-	for _, it := range c.Iterations {
-		if it.StartNS == tick.TNS {
-			length = it.ElapsedNS
+	return rates
+}
+
+// measuredByRun are the measured iterations of each run, by their start. Ticks without a
+// run belong to the whole case: "" has all iterations.
+func measuredByRun(its []result.Iteration) map[string][]result.Iteration {
+	byRun := map[string][]result.Iteration{}
+	for _, it := range its {
+		if it.Stage != result.StageActual {
+			continue
+		}
+		byRun[""] = append(byRun[""], it)
+		if it.Run != "" {
+			byRun[it.Run] = append(byRun[it.Run], it)
 		}
 	}
-	if length <= 0 {
-		return nil
+	for _, list := range byRun {
+		slices.SortStableFunc(list, func(a, b result.Iteration) int { return cmp.Compare(a.StartNS, b.StartNS) })
 	}
-	v := float64(tick.Received) * 1e9 / float64(length)
-	return &v
+	return byRun
+}
+
+// tickEnd is when the next tick of the same run begins, or the largest time.
+func tickEnd(ticks []result.Tick, i int) int64 {
+	for _, next := range ticks[i+1:] {
+		if next.Run == ticks[i].Run {
+			return next.TNS
+		}
+	}
+	return math.MaxInt64
+}
+
+// busy is for how long the iterations of one run, by their start, ran between start and end.
+func busy(its []result.Iteration, start, end int64) (ns int64) {
+	first := sort.Search(len(its), func(i int) bool { return its[i].StartNS+its[i].ElapsedNS > start })
+	for _, it := range its[first:] {
+		if it.StartNS >= end {
+			break
+		}
+		ns += max(min(it.StartNS+it.ElapsedNS, end)-max(it.StartNS, start), 0)
+	}
+	return ns
 }

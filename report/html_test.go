@@ -122,15 +122,16 @@ func TestChartsOverlay(t *testing.T) {
 
 func TestTickRate(t *testing.T) {
 	c := result.Case{
-		Iterations: []result.Iteration{{StartNS: 100, ElapsedNS: 50}},
+		Iterations: []result.Iteration{{Stage: result.StageActual, StartNS: 100, ElapsedNS: 50}},
 		Timeline:   []result.Tick{{TNS: 100, Received: 10}, {TNS: 300, Received: 10}, {TNS: 400, Received: 10}},
 	}
+	got := tickRates(c)
 	for i, want := range []float64{10 * 1e9 / 50, 10 * 1e9 / 100} {
-		if got := tickRate(c, i); got == nil || *got != want {
-			t.Errorf("tick %d: %v, want %v", i, got, want)
+		if got[i] == nil || *got[i] != want {
+			t.Errorf("tick %d: %v, want %v", i, got[i], want)
 		}
 	}
-	if got := tickRate(c, 2); got != nil {
-		t.Errorf("the length of the last tick is not known, and its rate is %v", *got)
+	if got[2] != nil {
+		t.Errorf("the length of the last tick is not known, and its rate is %v", *got[2])
 	}
 }

@@ -92,7 +92,7 @@ func TestElementsCounted(t *testing.T) {
 			Launch: 1, Stage: StageActual, Index: i + 1, StartNS: at, ElapsedNS: 1e9, Operations: 10_000,
 			Sent: 10_000, Acked: 10_000, Received: 10_000, Bytes: 1e8,
 		})
-		r.Cases[0].Timeline = append(r.Cases[0].Timeline, Tick{at, 10_000, 10_000, &p99})
+		r.Cases[0].Timeline = append(r.Cases[0].Timeline, Tick{TNS: at, Sent: 10_000, Received: 10_000, P99NS: &p99})
 	}
 	var b bytes.Buffer
 	if err := Encode(&b, r); err != nil {

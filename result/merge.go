@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -279,7 +280,10 @@ func (out *Case) join(c *Case, run string) {
 	if c.Bottleneck != nil && (out.Bottleneck == nil || c.Bottleneck.Kind == "generator") {
 		out.Bottleneck = c.Bottleneck // a generator at its limit spoils the sum
 	}
-	out.Timeline = append(out.Timeline, c.Timeline...)
+	for _, tick := range c.Timeline {
+		tick.Run = cmp.Or(tick.Run, run)
+		out.Timeline = append(out.Timeline, tick)
+	}
 	slices.SortStableFunc(out.Timeline, func(a, b Tick) int { return int(min(max(a.TNS-b.TNS, -1), 1)) })
 	out.Errors = AddErrors(out.Errors, c.Errors)
 	for _, w := range c.Warnings {

@@ -306,6 +306,8 @@ type Tick struct {
 	Sent     int64  `json:"sent"`
 	Received int64  `json:"received"`
 	P99NS    *int64 `json:"p99_ns"`
+	// Run is the id of the run that the tick comes from, in merged reports.
+	Run string `json:"run,omitempty"`
 }
 
 // GateResult is one gate rule applied to one case. Value and Limit are in the
