@@ -44,6 +44,13 @@ var fakes = map[string]func(published func()) connServer{
 	"forbidding": func(func()) connServer {
 		return &mqtttest.Fake{Suback: func(packet.Subscription) packet.ReasonCode { return packet.ReasonNotAuthorized }}
 	},
+	// deaf rejects every message.
+	"deaf": func(func()) connServer {
+		return &mqtttest.Fake{
+			Deliver: func(int, packet.Publish) []packet.Publish { return nil },
+			Ack:     func(int, *packet.Publish) (packet.ReasonCode, bool) { return packet.ReasonNotAuthorized, true },
+		}
+	},
 	// wild delivers to a topic that no message can have.
 	"wild": func(func()) connServer {
 		return &mqtttest.Fake{Wild: true}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -61,7 +62,9 @@ func (c *caseRun) runLaunch(ctx context.Context, n int) error {
 func (c *caseRun) fail(ctx context.Context, err error) {
 	if err != nil && !interrupted(ctx, err) {
 		c.failed = true
-		c.rec.errs.add(ErrorOf(err))
+		if !errors.Is(err, ErrAllRejected) { // each rejection has been counted
+			c.rec.errs.add(ErrorOf(err))
+		}
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 // them. Going on would measure nothing.
 var ErrNothingReceived = errors.New("nothing received")
 
+// ErrAllRejected means that the broker rejected every message of an iteration.
+var ErrAllRejected = errors.New("the broker rejected every message")
+
 // ErrAllLost means that every publisher and subscriber pair has lost a
 // connection.
 var ErrAllLost = errors.New("every publisher and subscriber pair has lost a connection")
@@ -38,6 +41,21 @@ func lossOf(err error, v packet.Version) result.Error {
 		e.Cause = result.CauseClosed
 	default:
 		e.Cause = result.CauseClosedBefore5
+	}
+	return e
+}
+
+// rejectionOf is a message that the broker acknowledged with an error code.
+func rejectionOf(code packet.ReasonCode) result.Error {
+	e := result.Error{Kind: result.ErrorPublish, Reason: fmt.Sprintf("%s (0x%02X)", code, byte(code)), Count: 1}
+	e.Example = string(e.Kind) + ": " + e.Reason
+	switch code {
+	case packet.ReasonNotAuthorized:
+		e.Cause = result.CauseNotAuthorized
+	case packet.ReasonQuotaExceeded:
+		e.Cause = result.CauseQuota
+	case packet.ReasonTopicNameInvalid:
+		e.Cause = result.CauseTopicName
 	}
 	return e
 }

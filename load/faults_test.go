@@ -3,6 +3,7 @@ package load_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -161,7 +162,7 @@ func TestKnownFaults(t *testing.T) {
 					if r.Delivery != want {
 						t.Errorf("got  %+v\nwant %+v", r.Delivery, want)
 					}
-					if n := want.Nacked; n > 0 && (len(r.Errors) != 1 || r.Errors[0].Count != n || r.Errors[0].Reason != "Quota exceeded") {
+					if n := want.Nacked; n > 0 && (len(r.Errors) != 1 || r.Errors[0].Count != n || r.Errors[0].Reason != "Quota exceeded (0x97)") {
 						t.Errorf("errors %+v", r.Errors)
 					}
 					if l := r.Losses; want.Lost > 0 && (l == nil || *l != result.Losses{First: 999, Last: messages - 1, Acked: messages / 1000}) {
@@ -341,6 +342,42 @@ func TestInterruptOpenLoop(t *testing.T) {
 						if w.Code == "publishers-stalled" {
 							t.Errorf("%d subscribers, QoS %d, after %s: %+v", subscribers, qos, at, w)
 						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestRejectedPublishes: a broker that rejects every message is the only fault,
+// with its reason, its code and the remedy for it.
+func TestRejectedPublishes(t *testing.T) {
+	for code, remedy := range map[packet.ReasonCode]string{
+		packet.ReasonNotAuthorized:    "access control list",
+		packet.ReasonQuotaExceeded:    "quota",
+		packet.ReasonTopicNameInvalid: "--topic",
+		packet.ReasonUnspecifiedError: "log",
+	} {
+		for name, pace := range map[string]func(*scenarios.Case){"closed": nil, "open": atRate(1000, time.Second)} {
+			for qos := byte(1); qos <= 2; qos++ {
+				synctest.Test(t, func(t *testing.T) {
+					f := &mqtttest.Fake{
+						Deliver: func(int, packet.Publish) []packet.Publish { return nil },
+						Ack:     func(int, *packet.Publish) (packet.ReasonCode, bool) { return code, true },
+					}
+					r, err := against(t, f, func(c *scenarios.Case) {
+						c.QoS, c.Load.Messages = qos, 1000
+						if pace != nil {
+							pace(c)
+						}
+					})
+					if !errors.Is(err, load.ErrAllRejected) {
+						t.Errorf("%s, QoS %d: %v", name, qos, err)
+					}
+					reason := fmt.Sprintf("%s (0x%02X)", code, byte(code))
+					if len(r.Errors) != 1 || r.Errors[0].Kind != result.ErrorPublish || r.Errors[0].Count != r.Delivery.Nacked ||
+						r.Errors[0].Reason != reason || r.Errors[0].Example != "publish: "+reason || !strings.Contains(r.Errors[0].Remedy(), remedy) {
+						t.Errorf("%s, QoS %d: errors %+v of %+v", name, qos, r.Errors, r.Delivery)
 					}
 				})
 			}

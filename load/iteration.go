@@ -248,6 +248,9 @@ func (s *stalls) warn(it *iteration) {
 	}
 }
 
+// allRejected reports whether the broker rejected all of the sent messages.
+func (it *iteration) allRejected(sent int64) bool { return sent > 0 && nacked(it.publishers) == sent }
+
 func nacked(publishers []*publisher) (n int64) {
 	for _, p := range publishers {
 		n += p.nacked.Load()
@@ -300,6 +303,8 @@ func (it *iteration) verdict(ctx context.Context, r result.Iteration) error {
 	}
 	drain := it.spec.Load.Drain
 	switch {
+	case it.allRejected(r.Sent):
+		return ErrAllRejected
 	case !r.Stalled:
 		return fmt.Errorf("%w: %d messages were sent before the connections were lost", ErrNothingReceived, r.Sent)
 	case r.Sent == 0:

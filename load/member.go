@@ -81,7 +81,7 @@ func (m *member) Acks(acks []mqtt.Ack) {
 			m.shard.pubrec.add(m.now - a.Stamp)
 		case a.Code.IsError():
 			nacked++
-			m.errs.add(result.Error{Kind: result.ErrorPublish, Reason: a.Code.String(), Count: 1})
+			m.errs.add(rejectionOf(a.Code))
 		default:
 			acked++
 			m.shard.ack.add(m.now - a.Stamp)

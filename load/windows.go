@@ -130,6 +130,8 @@ func (w *windows) finish(ctx context.Context, d result.Delivery) error {
 	switch {
 	case it.launch.allLost():
 		return ErrAllLost
+	case d.Received == 0 && it.allRejected(d.Sent):
+		return ErrAllRejected
 	case d.Sent > 0 && d.Expected > 0 && d.Received == 0:
 		return fmt.Errorf("%w: of %d messages none came back within the drain time of %s", ErrNothingReceived, d.Sent, it.spec.Load.Drain)
 	}

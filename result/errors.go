@@ -61,6 +61,9 @@ const (
 	CauseReferred       ErrorCause = "referred"         // the broker named another server to use
 	CauseSentAway       ErrorCause = "sent away"        // the broker named no server and wants another one used
 	CauseReference      ErrorCause = "reference"        // a Server Reference leads nowhere
+	CauseNotAuthorized  ErrorCause = "not authorized"   // the client may not publish to this topic
+	CauseQuota          ErrorCause = "quota"            // the client has used up a quota of the broker
+	CauseTopicName      ErrorCause = "topic name"       // the broker does not accept this topic
 	CauseReceiveMaximum ErrorCause = "receive maximum"  // the broker exceeded the client's Receive Maximum
 	CauseClosed         ErrorCause = "closed"           // the broker closed the connection without a reason
 	CauseClosedBefore5  ErrorCause = "closed before v5" // the same, and before MQTT 5 it cannot give one
@@ -75,15 +78,18 @@ func (e *Error) Remedy() string {
 }
 
 var causeRemedies = map[ErrorCause]string{
-	CauseNotListening: "nothing listens there: check --url, start the broker, or leave --url out to measure the embedded broker",
-	CauseNoLocalPort:  "the local ports towards the broker are used up: add addresses with --source-ip, or widen net.ipv4.ip_local_port_range",
-	CauseOpenFiles:    "raise the limit with ulimit -n, or ask for fewer clients",
-	CauseName:         "check the name after --url or --host",
-	CauseBusy:         "the broker is busy or limits connections: try again later",
-	CauseAuthMethod:   "the broker does not know this authentication method: leave --auth-method out, or set up the broker's authenticator for it",
-	CauseReferred:     "--follow-server-reference goes there, with user and password; or give that server as --url",
-	CauseSentAway:     "the broker sends its clients away and does not say where: its configuration may",
-	CauseReference:    "the brokers' configuration holds their Server References; give the server that works as --url",
+	CauseNotListening:  "nothing listens there: check --url, start the broker, or leave --url out to measure the embedded broker",
+	CauseNoLocalPort:   "the local ports towards the broker are used up: add addresses with --source-ip, or widen net.ipv4.ip_local_port_range",
+	CauseOpenFiles:     "raise the limit with ulimit -n, or ask for fewer clients",
+	CauseName:          "check the name after --url or --host",
+	CauseBusy:          "the broker is busy or limits connections: try again later",
+	CauseAuthMethod:    "the broker does not know this authentication method: leave --auth-method out, or set up the broker's authenticator for it",
+	CauseReferred:      "--follow-server-reference goes there, with user and password; or give that server as --url",
+	CauseSentAway:      "the broker sends its clients away and does not say where: its configuration may",
+	CauseReference:     "the brokers' configuration holds their Server References; give the server that works as --url",
+	CauseNotAuthorized: "the broker must let these clients publish to --topic: check its access control list for the user and the topic",
+	CauseQuota:         "a quota of the broker is used up: try a lower --rate or a smaller --inflight, or raise the quota",
+	CauseTopicName:     "the broker does not accept this topic: check --topic against its rules",
 	// [MQTT-3.3.4-9]
 	CauseReceiveMaximum: "the broker sends more than the client's Receive Maximum allows (Mosquitto 2.0.11 does at QoS 2): leave --receive-maximum out, or make it no less than --inflight",
 	CauseClosed:         "the broker's log says why",
@@ -97,6 +103,7 @@ var kindRemedies = map[ErrorKind]string{
 	ErrorConnackTimeout: "the broker accepts connections and does not answer CONNECT: it may be overloaded; --connect-timeout sets how long to wait",
 	ErrorSubscribe:      "the broker must let these clients subscribe to --topic",
 	ErrorLimit:          "ask for less, or raise the broker's limit",
+	ErrorPublish:        "the broker's log says why it rejected these messages",
 	ErrorReauth:         "the broker's log says why it refused a client that it had accepted before; its authenticator must support re-authentication",
 	ErrorTimeout:        "the broker must route --topic back to its subscribers; --drain sets how long to wait",
 }
