@@ -50,9 +50,9 @@ func (c *Identity) Fill(cfg *mqtt.Config) {
 }
 
 // Assume makes d the dialer of the client of a row.
-func (d *Dialer) Assume(who *Identity) error {
-	d.identity = who
-	return who.identify(d)
+func (d *Dialer) Assume(id *Identity) error {
+	d.identity = id
+	return id.identify(d)
 }
 
 // identify gives the connection the client certificate of the row, if it has one.

@@ -54,7 +54,10 @@ func (e *Error) Cause() string {
 // tlsError is a handshake that failed.
 type tlsError struct{ err error }
 
+// Error returns the cause and a remedy in one line.
 func (e *tlsError) Error() string { return tlsconf.Explain(e.err, flagOf) }
+
+// Unwrap returns the error of crypto/tls, or of the connection under it.
 func (e *tlsError) Unwrap() error { return e.err }
 
 // flagOf names a field in a remedy: flags override whatever a file says.

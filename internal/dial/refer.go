@@ -16,9 +16,12 @@ type referralError struct {
 	err error
 }
 
+// Error returns the cause, followed by the servers of the referrals.
 func (e *referralError) Error() string {
 	return fmt.Sprintf("%v (referred by %s)", e.err, strings.Join(e.way, ", then by "))
 }
+
+// Unwrap returns the cause.
 func (e *referralError) Unwrap() error { return e.err }
 
 // Follow calls connect. If the broker refuses with a Server Reference, it changes d

@@ -79,7 +79,10 @@ type resolveError struct {
 	err  error
 }
 
+// Error returns host and cause in one line.
 func (e *resolveError) Error() string { return fmt.Sprintf("cannot resolve %q: %v", e.host, e.err) }
+
+// Unwrap returns the cause.
 func (e *resolveError) Unwrap() error { return e.err }
 
 // fallback is the delay after which a second address is tried while the first
