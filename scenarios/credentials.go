@@ -180,7 +180,7 @@ type rowCheck struct {
 	clients int
 	scram   bool                       // clients authenticate by SCRAM
 	tls     *tlsconf.Options           // reads the certificates; nil without TLS
-	names   func(tlsconf.Field) string // what messages call its fields
+	names   func(tlsconf.Field) string // what messages call its fields; nil for their own names
 	read    map[[2]string]bool         // pairs of certificate and key that are sound
 }
 
@@ -195,10 +195,10 @@ func (k *rowCheck) keyPair(c *Credentials, one *Credential) error {
 	switch {
 	case errors.As(err, &fault):
 		return c.fail(one.line, "%s", fault.Named(func(f tlsconf.Field) string {
-			if f == tlsconf.KeyPasswordFile {
+			if f == tlsconf.KeyPasswordFile && k.names != nil {
 				return k.names(f)
 			}
-			return string(f) // a column
+			return string(f) // usually a column
 		}))
 	case err != nil:
 		return c.fail(one.line, "%v", err)

@@ -159,7 +159,7 @@ func TestCredentialKeyPairs(t *testing.T) {
 	for _, c := range []struct{ row, password, want string }{
 		{"c.pem,c.key", "", ""}, {"c.der,key.der", "", ""}, {"both.pem,", "", ""}, {"c.pem,locked.key", "password", ""},
 		{"c.pem,locked.key", "", "key PATH/locked.key: the key is encrypted: give --key-password-file"},
-		{"c.pem,locked.key", "wrong", "key PATH/locked.key: the key cannot be decrypted: is the password in --key-password-file right?"},
+		{"c.pem,locked.key", "wrong", "key PATH/locked.key: the key cannot be decrypted: check the password in --key-password-file"},
 		{"c.pem,", "", "cert PATH/c.pem: no private key found in PATH/c.pem: give key"},
 		{"c.key,c.key", "", "cert PATH/c.key: no certificate found in PATH/c.key: it holds PRIVATE KEY"},
 		{"c.pem,other.key", "", `key PATH/other.key: the key does not belong to the first certificate of cert PATH/c.pem ("c")`},
@@ -179,6 +179,12 @@ func TestCredentialKeyPairs(t *testing.T) {
 			continue
 		}
 		checkErrors(t, err, "--credentials: credentials file "+text.Quote(path)+":2: "+strings.ReplaceAll(c.want, "PATH", dir))
+	}
+	// A check without names for the fields uses their own.
+	write("rows.csv", []byte("cert,key\nc.pem,locked.key\n"))
+	err = checkCredentials(filepath.Join(dir, "rows.csv"), rowCheck{clients: 1, tls: &tlsconf.Options{}})
+	if err == nil || !strings.HasSuffix(err.Error(), ": the key is encrypted: give key_password_file") {
+		t.Error(err)
 	}
 }
 

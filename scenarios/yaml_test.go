@@ -229,8 +229,8 @@ func TestParseErrors(t *testing.T) {
 		{"passwords", "clients: {password: s3cret, password_env: P}\n", []string{"x.yaml:1: password and password_env are both given: keep one"}},
 		{"url", "target: {url: ['mqtt://u:s3cret@h', 'mqtt://u:s3cret@h:0']}\n", []string{"x.yaml:1: url: number 2 of 2: port must be 1-65535"}},
 		{"tls", "tls: {tls_min: 1.4, curves: [P-224], cert: ''}\n", []string{
-			`x.yaml:1: tls_min 1.4: TLS version "1.4" is unknown: write 1.2 or 1.3 (1.0 and 1.1 only against old servers)`,
-			`x.yaml:1: curves P-224: curve "P-224" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`,
+			`x.yaml:1: tls_min 1.4: unknown TLS version "1.4": give 1.2 or 1.3 (1.0 and 1.1 only for old servers)`,
+			`x.yaml:1: curves P-224: unknown curve "P-224": choose from X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`,
 			`x.yaml:1: cert "": cert is empty`}},
 		{"alias", "matrix:\n  qos: &a [0]\n  payload: *a\nclients: {topic: &b x, client_id: *b}\n", []string{
 			"x.yaml:2: anchors and aliases are not supported: write the value out, and quote one that begins with & or *",
@@ -250,8 +250,8 @@ func TestParseErrors(t *testing.T) {
 			"x.yaml:1: url: number 1 of 4: port must be 1-65535", `x.yaml:1: url: number 3 of 4: scheme "http" is unknown: known are mqtt, tcp, mqtts, ssl, tls and tcps`,
 			"x.yaml:1: url: number 4 of 4: scheme ws is not supported yet: mqtt, tcp, mqtts, ssl, tls and tcps are",
 			"x.yaml:1: source_ip a: source_ip must be an IP address of this machine", "x.yaml:1: source_ip b: source_ip must be an IP address of this machine",
-			`x.yaml:4: curves X: curve "X" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`,
-			`x.yaml:5: curves Y: curve "Y" is unknown: known are X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`}},
+			`x.yaml:4: curves X: unknown curve "X": choose from X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`,
+			`x.yaml:5: curves Y: unknown curve "Y": choose from X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519, P-256, P-384, P-521`}},
 		{"merge", "load: {<<: {pairs: 1}}\n", []string{"x.yaml:1: a key must be a plain word: tags, anchors, aliases and merge keys are not supported"}},
 		{"tag", "clients: {topic: !!binary aGk=}\n", []string{"x.yaml:1: tags are not supported: quote a value that begins with !"}},
 		{"nested", "matrix: {qos: [[0]]}\nload: {pairs: {a: 1}}\n", []string{"x.yaml:1: matrix.qos[0] takes one value, not a list: quote a value that begins with [", "x.yaml:2: load.pairs takes a value, not keys with values: quote a value that begins with {"}},

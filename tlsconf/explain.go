@@ -16,7 +16,8 @@ import (
 // Explain returns the cause of a TLS fault in one line, with a remedy if there is
 // one; "" for nil. It knows the errors of crypto/tls and crypto/x509, in the handshake
 // and in the first read after it: with TLS 1.3 a server rejects the client's
-// certificate only then. It returns any other error unchanged, in one line. name returns what to call a field of a remedy.
+// certificate only then. It returns any other error unchanged, in one line. name
+// returns what to call a field of a remedy.
 func Explain(err error, name func(Field) string) string {
 	if err == nil {
 		return ""
@@ -58,24 +59,24 @@ func explainCertificate(err error, name func(Field) string) string {
 }
 
 func explainInvalid(err error, invalid x509.CertificateInvalidError, name func(Field) string) string {
-	who := "server certificate"
+	subject := "server certificate"
 	var verify *tls.CertificateVerificationError
 	if errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 0 &&
 		!verify.UnverifiedCertificates[0].Equal(invalid.Cert) {
-		who = "CA certificate " + nameOf(invalid.Cert)
+		subject = "CA certificate " + nameOf(invalid.Cert)
 	}
 	switch {
 	// The reason is Expired in both cases; only the detail tells them apart.
 	case invalid.Reason == x509.Expired && strings.Contains(invalid.Detail, "is before"):
-		return fmt.Sprintf("%s not valid before %s: check this machine's clock", who, date(invalid.Cert.NotBefore))
+		return fmt.Sprintf("%s not valid before %s: check this machine's clock", subject, date(invalid.Cert.NotBefore))
 	case invalid.Reason == x509.Expired:
-		return fmt.Sprintf("%s expired %s: renew it, or check this machine's clock", who, date(invalid.Cert.NotAfter))
+		return fmt.Sprintf("%s expired %s: renew it, or check this machine's clock", subject, date(invalid.Cert.NotAfter))
 	case invalid.Reason == x509.IncompatibleUsage:
-		return who + " is not made for servers: it needs the extended key usage serverAuth"
+		return subject + " is not made for servers: it needs the extended key usage serverAuth"
 	case invalid.Reason == x509.NotAuthorizedToSign:
-		return who + " is signed by a certificate that is not a CA: give the CA's own certificate with " + name(CAFile)
+		return subject + " is signed by a certificate that is not a CA: give the CA's own certificate with " + name(CAFile)
 	}
-	return who + " is not valid: " + strings.TrimPrefix(invalid.Error(), "x509: ")
+	return subject + " is not valid: " + strings.TrimPrefix(invalid.Error(), "x509: ")
 }
 
 func date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
@@ -111,9 +112,9 @@ func issuerOf(c *x509.Certificate) string {
 func explainHost(e x509.HostnameError, name func(Field) string) string {
 	names := sans(e.Certificate)
 	if len(names) == 0 {
-		// RFC 9525 section 2: the common name is not to be consulted.
-		return fmt.Sprintf("server certificate has no SAN for %q, only the common name %q, which is not read: "+
-			"make it anew with subjectAltName=%s", e.Host, e.Certificate.Subject.CommonName, sanFor(e.Host))
+		// RFC 9525 section 2: clients must not use the common name.
+		return fmt.Sprintf("server certificate has no SAN for %q, only the common name %q, which is ignored: "+
+			"reissue it with subjectAltName=%s", e.Host, e.Certificate.Subject.CommonName, sanFor(e.Host))
 	}
 	const most = 8
 	more := ""
@@ -154,7 +155,7 @@ var alerts = []struct {
 	{"remote error: tls: bad certificate", "server refused the client certificate, or requires one: give %s and %s of a CA it trusts", []any{Cert, Key}},
 	{"remote error: tls: unknown certificate authority", "server does not know the CA of the client certificate: give one it trusts with %s and %s", []any{Cert, Key}},
 	{"remote error: tls: unknown certificate", "server refused the client certificate: give one it accepts with %s and %s", []any{Cert, Key}},
-	{"remote error: tls: unsupported certificate", "server does not take this kind of client certificate: it needs the extended key usage clientAuth and a key the server knows", nil},
+	{"remote error: tls: unsupported certificate", "server does not accept this kind of client certificate: it needs the extended key usage clientAuth and a key type that the server supports", nil},
 	{"remote error: tls: access denied", "server refused the client certificate's owner: give another with %s and %s", []any{Cert, Key}},
 	{"remote error: tls: expired certificate", "server says the client certificate is expired: renew the one of %s", []any{Cert}},
 	{"remote error: tls: revoked certificate", "server says the client certificate is revoked: give another with %s and %s", []any{Cert, Key}},

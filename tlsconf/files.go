@@ -139,7 +139,7 @@ func keyOfBlock(f Field, path, passwordFile string, block *pem.Block) (crypto.Si
 	der := block.Bytes
 	if block.Headers["DEK-Info"] != "" {
 		return nil, fault(f, path,
-			"the key is encrypted in the old PEM way, which is not safe: convert it with openssl pkcs8 -topk8 -in %s -out NEW", path)
+			"the key uses the old PEM encryption, which is not safe: convert it with openssl pkcs8 -topk8 -in %s -out NEW", path)
 	}
 	if block.Type == "ENCRYPTED PRIVATE KEY" {
 		if passwordFile == "" {

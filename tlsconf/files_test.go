@@ -219,8 +219,8 @@ func TestKeyFaults(t *testing.T) {
 		{"encrypted", cert, "testdata/aes256-sha256.key", "", "--key testdata/aes256-sha256.key: the key is encrypted: give --key-password-file"},
 		{"password file missing", cert, "testdata/aes256-sha256.key", dir + "/none", "--key-password-file PATH/none: no such file or directory"},
 		{"wrong password", cert, "testdata/aes256-sha256.key", password, "--key testdata/aes256-sha256.key: "},
-		{"old encryption", cert, "testdata/legacy.key", password, "encrypted in the old PEM way"},
-		{"other cipher", cert, "testdata/des3.key", password, "encrypted in a way not supported"},
+		{"old encryption", cert, "testdata/legacy.key", password, "uses the old PEM encryption"},
+		{"other cipher", cert, "testdata/des3.key", password, "encryption of the key is not supported"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -174,9 +174,9 @@ func TestExplainHandshakes(t *testing.T) {
 		{"wrong IP", ca.options(), "127.0.0.1", serverConfig(good),
 			`server certificate is for localhost, not for "127.0.0.1": connect by one of its names, or give it with --servername`},
 		{"common name only", ca.options(), "broker.example", serverConfig(ca.leaf(t, func(c *x509.Certificate) { c.DNSNames = nil })),
-			`server certificate has no SAN for "broker.example", only the common name "broker.example", which is not read: make it anew with subjectAltName=DNS:broker.example`},
+			`server certificate has no SAN for "broker.example", only the common name "broker.example", which is ignored: reissue it with subjectAltName=DNS:broker.example`},
 		{"common name only, IP", ca.options(), "127.0.0.1", serverConfig(ca.leaf(t, func(c *x509.Certificate) { c.DNSNames = nil })),
-			`server certificate has no SAN for "127.0.0.1", only the common name "broker.example", which is not read: make it anew with subjectAltName=IP:127.0.0.1`},
+			`server certificate has no SAN for "127.0.0.1", only the common name "broker.example", which is ignored: reissue it with subjectAltName=IP:127.0.0.1`},
 		{"client certificate served", ca.options(), "localhost", serverConfig(ca.leaf(t, func(c *x509.Certificate) {
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 		})), "server certificate is not made for servers: it needs the extended key usage serverAuth"},
@@ -224,7 +224,7 @@ func TestExplainRefusedCertificates(t *testing.T) {
 	// RFC 8446 section 6.2
 	for code, want := range map[uint8]string{
 		42:  "server refused the client certificate, or requires one: give --cert and --key",
-		43:  "server does not take this kind of client certificate",
+		43:  "server does not accept this kind of client certificate",
 		44:  "server says the client certificate is revoked",
 		45:  "server says the client certificate is expired",
 		46:  "server refused the client certificate: give one it accepts",

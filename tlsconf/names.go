@@ -12,7 +12,7 @@ var versions = []struct {
 	id   uint16
 }{{"1.0", tls.VersionTLS10}, {"1.1", tls.VersionTLS11}, {"1.2", tls.VersionTLS12}, {"1.3", tls.VersionTLS13}}
 
-// curves are the key exchanges that crypto/tls offers, by IANA's names.
+// curves are the key exchanges of crypto/tls with their IANA names.
 var curves = []struct {
 	name string
 	id   tls.CurveID
@@ -34,11 +34,11 @@ func ParseVersion(s string) (uint16, error) {
 			return v.id, nil
 		}
 	}
-	return 0, fmt.Errorf("TLS version %q is unknown: write 1.2 or 1.3 (1.0 and 1.1 only against old servers)", s)
+	return 0, fmt.Errorf("unknown TLS version %q: give 1.2 or 1.3 (1.0 and 1.1 only for old servers)", s)
 }
 
 // ParseCurve reads the name of a key exchange: X25519MLKEM768, X25519, P-256
-// (also CurveP256, secp256r1 and prime256v1), P-384, P-521, without regard to case.
+// (also CurveP256, secp256r1 and prime256v1), P-384, P-521. Case does not matter.
 func ParseCurve(s string) (tls.CurveID, error) {
 	alias := map[string]string{
 		"curvep256": "p-256", "p256": "p-256", "secp256r1": "p-256", "prime256v1": "p-256",
@@ -54,13 +54,13 @@ func ParseCurve(s string) (tls.CurveID, error) {
 			return c.id, nil
 		}
 	}
-	return 0, fmt.Errorf("curve %q is unknown: known are %s", s, strings.Join(curveNames(), ", "))
+	return 0, fmt.Errorf("unknown curve %q: choose from %s", s, strings.Join(curveNames(), ", "))
 }
 
 // versionName returns the version as [ParseVersion] reads it, "1.2".
 func versionName(id uint16) string { return strings.TrimPrefix(tls.VersionName(id), "TLS ") }
 
-// CurveName returns the name that [ParseCurve] reads back.
+// CurveName returns a name that [ParseCurve] reads.
 func CurveName(id tls.CurveID) string {
 	for _, c := range curves {
 		if c.id == id {
@@ -78,9 +78,9 @@ func curveNames() []string {
 	return slices.Clip(names)
 }
 
-// State names what a handshake agreed on: version ("TLS 1.3"), cipher suite
-// (IANA's "TLS_AES_128_GCM_SHA256"), key exchange ("X25519MLKEM768", empty
-// when there was none, as with RSA key transport), and whether a session was resumed.
+// State returns what a handshake agreed on: version ("TLS 1.3"), cipher suite (the
+// IANA name, "TLS_AES_128_GCM_SHA256"), key exchange ("X25519MLKEM768", or "" with
+// RSA key transport), and whether it resumed a session.
 func State(cs tls.ConnectionState) (version, cipher, curve string, resumed bool) {
 	if cs.Version != 0 {
 		version = tls.VersionName(cs.Version)

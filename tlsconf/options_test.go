@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "1", "1.4", "ssl3", "tls"} {
-		if _, err := ParseVersion(s); err == nil || !strings.Contains(err.Error(), "write 1.2 or 1.3") {
+		if _, err := ParseVersion(s); err == nil || !strings.Contains(err.Error(), "give 1.2 or 1.3") {
 			t.Errorf("ParseVersion(%q): %v", s, err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("ParseCurve(%q) = %v, %v", s, got, err)
 		}
 	}
-	if _, err := ParseCurve("P-224"); err == nil || !strings.Contains(err.Error(), `curve "P-224" is unknown: known are X25519MLKEM768`) {
+	if _, err := ParseCurve("P-224"); err == nil || !strings.Contains(err.Error(), `unknown curve "P-224": choose from X25519MLKEM768`) {
 		t.Errorf("ParseCurve: %v", err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"hash"
 )
 
-// maxIterations bounds the key derivation, so that a hostile file cannot hold
-// the program for hours; OpenSSL writes 2,048.
+// maxIterations limits the key derivation: a hostile file could keep the program busy
+// for hours. OpenSSL uses 2,048.
 const maxIterations = 10_000_000
 
 // The structures of RFC 5958 section 3 and RFC 8018 appendix A.
@@ -49,10 +49,10 @@ var (
 	oidPBKDF2 = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 5, 12}
 )
 
-var errKeyCipher = errors.New("the key is encrypted in a way not supported (PBES2 with PBKDF2 and AES-CBC is): " +
+var errKeyCipher = errors.New("the encryption of the key is not supported, only PBES2 with PBKDF2 and AES-CBC: " +
 	"convert it with openssl pkcs8 -topk8 -v2 aes-256-cbc")
 
-var errKeyPassword = &message{"the key cannot be decrypted: is the password in %s right?", []any{KeyPasswordFile}}
+var errKeyPassword = &message{"the key cannot be decrypted: check the password in %s", []any{KeyPasswordFile}}
 
 // decryptPKCS8 decrypts an EncryptedPrivateKeyInfo under PBES2. [RFC 8018 6.2]
 func decryptPKCS8(der []byte, password string) ([]byte, error) {
@@ -82,7 +82,7 @@ func decryptPKCS8(der []byte, password string) ([]byte, error) {
 	return unpad(plain)
 }
 
-// unpad removes the padding of PKCS#7; a wrong password shows here first.
+// unpad removes the padding of PKCS#7; a wrong password is usually noticed here.
 func unpad(plain []byte) ([]byte, error) {
 	n := int(plain[len(plain)-1])
 	if n < 1 || n > aes.BlockSize || n > len(plain) {

@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// lifetime of throw-away certificates, and how long before now it begins, for
-// clocks that differ a little.
+// lifetime is how long throw-away certificates are valid. Their validity begins
+// backdate before now, because the clocks of client and server may differ a little.
 const (
 	lifetime = 30 * 24 * time.Hour
 	backdate = time.Hour
 )
 
 // Bundle is a throw-away CA with one server and one client certificate, all
-// ECDSA P-256. The CA's key is forgotten once both are signed.
+// ECDSA P-256. The CA's key is discarded after signing both.
 type Bundle struct {
 	caPEM      []byte
 	server     tls.Certificate
@@ -36,9 +36,9 @@ type Bundle struct {
 	serverSANs []string
 }
 
-// ThrowAway makes a bundle valid from an hour before now for 30 days. The
-// server certificate holds localhost, 127.0.0.1, ::1 and the given hosts, DNS
-// names or IP addresses.
+// ThrowAway makes a bundle that is valid for 30 days, from an hour before now. The
+// server certificate is for localhost, 127.0.0.1, ::1 and the given hosts, which are
+// DNS names or IP addresses.
 func ThrowAway(hosts []string, now time.Time) (*Bundle, error) {
 	ca, caKey, err := authority(now)
 	if err != nil {
@@ -104,7 +104,7 @@ func leafTemplate(name string, now time.Time, usage x509.ExtKeyUsage) *x509.Cert
 // serial returns 127 random bits: positive and at most 20 octets. [RFC 5280 4.1.2.2]
 func serial() *big.Int {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
+	_, _ = rand.Read(b[:]) // cannot fail: it would end the program
 	b[0] &= 0x7f
 	return new(big.Int).SetBytes(b[:])
 }
@@ -152,8 +152,8 @@ func certPEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// ServerConfig returns the server's configuration: TLS 1.2 and newer, no
-// client certificate asked for, any ALPN accepted.
+// ServerConfig returns the server's configuration: TLS 1.2 and later, no request
+// for a client certificate, any ALPN.
 func (b *Bundle) ServerConfig() *tls.Config {
 	return &tls.Config{
 		Certificates:                []tls.Certificate{b.server},
@@ -162,8 +162,8 @@ func (b *Bundle) ServerConfig() *tls.Config {
 	}
 }
 
-// MutualServerConfig is [Bundle.ServerConfig] with a client certificate of the
-// bundle's CA required.
+// MutualServerConfig is [Bundle.ServerConfig], but requires a client certificate of
+// the bundle's CA.
 func (b *Bundle) MutualServerConfig() *tls.Config {
 	c := b.ServerConfig()
 	c.ClientAuth = tls.RequireAndVerifyClientCert
@@ -178,18 +178,18 @@ func (b *Bundle) CAPEM() []byte { return slices.Clone(b.caPEM) }
 // Hosts lists the names of the server certificate, DNS names first.
 func (b *Bundle) Hosts() []string { return slices.Clone(b.serverSANs) }
 
-// NotAfter is when the bundle's certificates end.
+// NotAfter returns when the bundle's certificates expire.
 func (b *Bundle) NotAfter() time.Time { return b.server.Leaf.NotAfter }
 
-// ClientOptions returns options that trust the bundle's CA alone and hold the
-// client certificate, which is sent only to servers that ask for one.
+// ClientOptions returns options that trust only the bundle's CA and hold the client
+// certificate. A client sends it only to servers that request one.
 func (b *Bundle) ClientOptions() Options {
 	return Options{CAPEM: b.CAPEM(), CertPEM: slices.Clone(b.clientPEM[0]), KeyPEM: slices.Clone(b.clientPEM[1])}
 }
 
 // WriteDir writes ca.pem, server.pem, server.key, client.pem and client.key to
-// dir, which is made when absent; keys have mode 0600. It overwrites nothing:
-// when one of the files is there already, none is written.
+// dir, which it creates if necessary. Keys have mode 0600. It overwrites nothing: if
+// one of the files exists, it writes none.
 func (b *Bundle) WriteDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write certificates: %w", err)
@@ -219,7 +219,7 @@ func (b *Bundle) WriteDir(dir string) error {
 	return nil
 }
 
-// writeNew writes a file that does not exist yet, and leaves none half-written.
+// writeNew writes a file that does not exist yet. If it fails, it removes the file.
 func writeNew(path string, data []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

@@ -34,7 +34,7 @@ func (r *route) probe(ctx context.Context) error {
 	client, err := p.Connect(ctx, nc, inbox.handler())
 	if err != nil {
 		r.add("connect", Fail, Unreachable, remedy(err), "MQTT %s: %v", r.lead().Protocol, err)
-		r.lose(err)
+		r.removeTarget(err)
 		return nil
 	}
 	defer client.Close()
@@ -111,7 +111,7 @@ func (r *route) certificate(cs tls.ConnectionState, handshake time.Duration) {
 		end.UTC().Format(time.DateOnly), count(days, "day"))
 	switch {
 	case r.lead().TLS.Insecure:
-		r.add("certificate", Warn, None, "leave --insecure out and give the CA with --cafile", "%s, not verified", msg)
+		r.add("certificate", Warn, None, "remove --insecure and give the CA with --cafile", "%s, not verified", msg)
 	case days < fewDays:
 		r.add("certificate", Warn, None, "renew the broker's certificate", "%s", msg)
 	default:
@@ -132,7 +132,7 @@ func without(what string, list ...string) (kept []string) {
 // [MQTT5 3.2.2.3]
 func (r *route) limits(c *mqtt.Client) {
 	if r.lead().Protocol != packet.V5 {
-		r.ok("limits", "MQTT %s has no way to tell them", r.lead().Protocol)
+		r.ok("limits", "MQTT %s brokers do not announce limits", r.lead().Protocol)
 		return
 	}
 	p := &c.Connack().Properties
@@ -142,7 +142,7 @@ func (r *route) limits(c *mqtt.Client) {
 		}
 		return "yes"
 	}
-	size, keepAlive := "any", "as asked"
+	size, keepAlive := "any", "as requested"
 	if m := p.MaximumPacketSize; m != nil {
 		size = fmtInt(int(*m)) + " B"
 	}
@@ -161,20 +161,20 @@ func orElse[T any](v *T, absent T) T {
 	return *v
 }
 
-// cells rules out the cases that exceed the limits of the CONNACK, and warns of
+// cells excludes the cases that exceed the limits of the CONNACK, and warns of
 // windows that the CONNACK reduces.
 func (r *route) cells(c *mqtt.Client, p *load.Probe) {
 	narrow := 0
 	r.each(func(i int, k *scenarios.Case) {
 		if err := allowed(c, k, p); err != nil {
-			r.rule(i, err)
+			r.exclude(i, err)
 		}
 		if m := c.Connack().Properties.ReceiveMaximum; m != nil && k.QoS > 0 && k.Load.Inflight > int(*m) {
 			narrow = max(narrow, k.Load.Inflight)
 		}
 	})
 	if narrow > 0 {
-		r.add("window", Warn, None, "throughput at QoS 1 and 2 is what this window allows", "--inflight %s is cut to the broker's Receive Maximum of %s",
+		r.add("window", Warn, None, "the smaller window limits throughput at QoS 1 and 2", "--inflight %s is reduced to the broker's Receive Maximum of %s",
 			fmtInt(narrow), fmtInt(int(*c.Connack().Properties.ReceiveMaximum)))
 	}
 }

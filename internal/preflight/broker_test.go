@@ -81,7 +81,7 @@ func TestBrokers(t *testing.T) {
 		{"shared subscriptions", map[string]*mqtttest.Fake{"a": connack(packet.Properties{SharedSubAvailable: new(byte(0))})}, []string{"share", "g", "subscribers", "2", "protocol", "5"},
 			" fail cases: no case can run\nnot qos=0/payload=10/protocol=5\n"},
 		{"Receive Maximum", map[string]*mqtttest.Fake{"a": connack(packet.Properties{ReceiveMaximum: new(uint16(10))})}, []string{"qos", "1", "protocol", "5"},
-			"mqtt://a:1883 warn window: --inflight 100 is cut to the broker's Receive Maximum of 10\n"},
+			"mqtt://a:1883 warn window: --inflight 100 is reduced to the broker's Receive Maximum of 10\n"},
 		{"granted QoS", map[string]*mqtttest.Fake{"a": {Suback: func(packet.Subscription) packet.ReasonCode { return 0 }}}, []string{"qos", "1"},
 			"mqtt://a:1883 warn subscribe: the broker granted QoS 0 of 2\n"},
 		{"no subscription", map[string]*mqtttest.Fake{"a": {Suback: func(packet.Subscription) packet.ReasonCode { return 0x80 }}}, nil,
@@ -94,7 +94,7 @@ func TestBrokers(t *testing.T) {
 			}
 			return []packet.Publish{p}
 		}}}, []string{"qos", "1", "payload", "10 4096"},
-			"mqtt://a:1883 fail payload 4,096 B: it did not come back within 5s\n fail cases: 1 of 2 cases cannot run\nnot qos=1/payload=4096/protocol=3.1.1\n"},
+			"mqtt://a:1883 fail payload 4,096 B: the message did not come back within 5s\n fail cases: 1 of 2 cases cannot run\nnot qos=1/payload=4096/protocol=3.1.1\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -47,15 +47,15 @@ func (i inbox) await(ctx context.Context, payload []byte) (qos byte, err error) 
 	}
 }
 
-// errSilence: the message did not arrive in time.
-var errSilence = errors.New("it did not come back")
+// errSilence ends the wait for a message.
+var errSilence = errors.New("the message did not come back")
 
 // exchange sends one message of each QoS, and the largest message of the cases, if
 // the shape has publishers. It expects them back if the shape has subscribers.
 func (r *route) exchange(c *mqtt.Client, p *load.Probe, in inbox) {
 	k := r.lead()
 	if k.Load.PublisherClients() == 0 {
-		return // a run that only listens must not publish
+		return // a run that only subscribes must not publish
 	}
 	listening := k.Load.SubscriberClients() > 0
 	most := orElse(c.Connack().Properties.MaximumQoS, 2)
@@ -68,7 +68,7 @@ func (r *route) exchange(c *mqtt.Client, p *load.Probe, in inbox) {
 	}
 	for qos := byte(0); qos <= most; qos++ {
 		token := make([]byte, 16)
-		_, _ = rand.Read(token) // never fails: it ends the program instead
+		_, _ = rand.Read(token) // cannot fail: it would end the program
 		m := &packet.Publish{Topic: []byte(p.Topic(k)), Payload: token, QoS: qos}
 		r.send(c, m, in, listening, fmt.Sprintf("qos %d", qos))
 	}
@@ -77,7 +77,7 @@ func (r *route) exchange(c *mqtt.Client, p *load.Probe, in inbox) {
 
 // listen subscribes the probe to the topic that it will publish to.
 func (r *route) listen(c *mqtt.Client, topic string, qos byte) (granted byte, ok bool) {
-	ctx, cancel := r.patience(c, 0)
+	ctx, cancel := r.untilSilent(c, 0)
 	defer cancel()
 	codes, err := c.Subscribe(ctx, []packet.Subscription{{Filter: topic, QoS: qos}}, packet.Properties{})
 	if err != nil {
@@ -96,9 +96,9 @@ func (r *route) topQoS() (most byte) {
 	return most
 }
 
-// patience bounds one exchange as the drain of an iteration does: it does not end
-// while bytes of a message of that size move.
-func (r *route) patience(c *mqtt.Client, size int) (context.Context, context.CancelFunc) {
+// untilSilent returns the context of one exchange. It ends with [errSilence] when no
+// bytes have moved for the drain time, or more bytes than a message of size needs.
+func (r *route) untilSilent(c *mqtt.Client, size int) (context.Context, context.CancelFunc) {
 	d := r.lead().Load.Drain
 	if d <= 0 {
 		d = 5 * time.Second
@@ -130,7 +130,7 @@ func (r *route) patience(c *mqtt.Client, size int) (context.Context, context.Can
 // send publishes m and waits for the acknowledgement of its QoS, and for its delivery
 // if the probe has subscribed.
 func (r *route) send(c *mqtt.Client, m *packet.Publish, in inbox, listening bool, what string) bool {
-	ctx, cancel := r.patience(c, len(m.Payload))
+	ctx, cancel := r.untilSilent(c, len(m.Payload))
 	defer cancel()
 	start := time.Now()
 	code, err := c.Publish(ctx, m)
@@ -160,7 +160,7 @@ func (r *route) send(c *mqtt.Client, m *packet.Publish, in inbox, listening bool
 		r.add(what, Fail, cause, "the broker must route --topic back to its subscribers; --drain sets how long to wait", "%v within %s", err, r.lead().Load.Drain)
 		return false
 	}
-	r.ok(what, "there and back in %s", took(time.Since(start)))
+	r.ok(what, "round trip in %s", took(time.Since(start)))
 	return true
 }
 
@@ -187,7 +187,7 @@ func (r *route) largest(c *mqtt.Client, p *load.Probe, in inbox, listening bool)
 	if !r.send(c, m, in, listening, what) {
 		r.each(func(i int, other *scenarios.Case) {
 			if other.Payload.Max() >= k.Payload.Max() {
-				r.rule(i, fmt.Errorf("a message of %s B did not get through", fmtInt(len(m.Payload))))
+				r.exclude(i, fmt.Errorf("a message of %s B did not get through", fmtInt(len(m.Payload))))
 			}
 		})
 	}

@@ -60,7 +60,7 @@ func (h Host) files(need uint64) *Line {
 	case need > h.Soft:
 		return &Line{Check: "descriptors", Status: Fail, Cause: Here,
 			Message: "need ~" + fmtInt(need) + " descriptors, limit " + fmtInt(h.Soft) + " (hard " + fmtInt(h.Hard) + ")",
-			Hint:    "raise with ulimit -n, or ask for fewer --pairs, --publishers or --subscribers"}
+			Hint:    "raise the limit with ulimit -n, or use fewer --pairs, --publishers or --subscribers"}
 	}
 	return &Line{Check: "descriptors", Status: OK, Message: "need ~" + fmtInt(need) + ", limit " + fmtInt(h.Soft)}
 }
@@ -82,9 +82,9 @@ func (h Host) ports(cases []scenarios.Case) *Line {
 	switch {
 	case need > have:
 		l.Status, l.Cause = Fail, Here
-		l.Hint = "give more local addresses with --source-ip or more targets with --url, or widen net.ipv4.ip_local_port_range"
+		l.Hint = "add local addresses with --source-ip, add targets with --url, or widen net.ipv4.ip_local_port_range"
 	case 2*need > have:
-		l.Status, l.Hint = Warn, "beyond half of them connecting gets several times slower: more --source-ip addresses help"
+		l.Status, l.Hint = Warn, "connecting becomes several times slower when half of the ports are in use: add --source-ip addresses"
 	}
 	return l
 }
@@ -97,7 +97,7 @@ func (h Host) tracking(cases []scenarios.Case) *Line {
 	for _, c := range cases {
 		need = max(need, c.Load.Connections())
 	}
-	l := &Line{Check: "conntrack", Status: OK, Message: "need " + fmtInt(need) + " of " + fmtInt(free) + " connections that the packet filter can still track"}
+	l := &Line{Check: "conntrack", Status: OK, Message: "need " + fmtInt(need) + " entries of the connection tracking table, " + fmtInt(free) + " free"}
 	if need > free {
 		l.Status, l.Hint = Warn, "raise net.netfilter.nf_conntrack_max, or new connections may be dropped"
 	}

@@ -28,7 +28,7 @@ func TestHost(t *testing.T) {
 		{"enough", Host{Soft: 74, Hard: 74, FirstPort: 32768, LastPort: 60999, Tracked: 10, MaxTracked: 100}, hostCase(10, 1, 0), 74,
 			"descriptors ok: need ~74, limit 74\n" +
 				"ports ok: need 10 of 28,232 local ports per source address and target\n" +
-				"conntrack ok: need 10 of 90 connections that the packet filter can still track"},
+				"conntrack ok: need 10 entries of the connection tracking table, 90 free"},
 		{"too few descriptors", Host{Soft: 256, Hard: 4096}, hostCase(2000, 1, 0), 2020,
 			"descriptors fail: need ~2,020 descriptors, limit 256 (hard 4,096)"},
 		{"half of the ports", Host{FirstPort: 1, LastPort: 100}, hostCase(50, 1, 0), 0, "ports ok: need 50 of 100 local ports per source address and target"},
@@ -36,7 +36,7 @@ func TestHost(t *testing.T) {
 		{"all of them", Host{FirstPort: 1, LastPort: 100}, hostCase(100, 1, 0), 0, "ports warn: need 100 of 100 local ports per source address and target"},
 		{"one more", Host{FirstPort: 1, LastPort: 100}, hostCase(101, 1, 0), 0, "ports fail: need 101 of 100 local ports per source address and target"},
 		{"two addresses and two targets", Host{FirstPort: 1, LastPort: 100}, hostCase(201, 2, 2), 0, "ports warn: need 51 of 100 local ports per source address and target"},
-		{"tracking", Host{Tracked: 95, MaxTracked: 100}, hostCase(6, 1, 0), 0, "conntrack warn: need 6 of 5 connections that the packet filter can still track"},
+		{"tracking", Host{Tracked: 95, MaxTracked: 100}, hostCase(6, 1, 0), 0, "conntrack warn: need 6 entries of the connection tracking table, 5 free"},
 	} {
 		var got []string
 		for _, l := range test.host.Check([]scenarios.Case{test.c}, test.files) {

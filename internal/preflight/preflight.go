@@ -34,7 +34,7 @@ const (
 	Here              // this host or the scenario: nothing was sent
 	Unreachable       // the broker cannot be reached, or refuses
 	Incomplete        // a part of the cases cannot run
-	Delivery          // a message was lost or came twice
+	Delivery          // a message was lost or delivered twice
 )
 
 // A Line is the result of one check. Message says what was found, Hint what to do
@@ -86,8 +86,8 @@ func (p *prober) add(check string, s Status, c Cause, hint, format string, args 
 
 func (p *prober) ok(check, format string, args ...any) { p.add(check, OK, None, "", format, args...) }
 
-// rule notes that a case cannot run, unless there is a reason already.
-func (p *prober) rule(i int, err error) {
+// exclude marks a case as one that cannot run. The first reason stays.
+func (p *prober) exclude(i int, err error) {
 	if c := &p.list.Cells[i]; c.Runs {
 		c.Runs, c.Reason, c.Err = false, err.Error(), err
 	}
@@ -107,7 +107,7 @@ func Brokers(ctx context.Context, cases []scenarios.Case, o Options) Checklist {
 		}
 		p.at = r.url.String()
 		if why := dead[r.url]; why != nil {
-			r.lose(why)
+			r.removeTarget(why)
 			continue
 		}
 		if err := r.probe(ctx); err != nil {
@@ -133,7 +133,7 @@ func (p *prober) sum() {
 	case n == 0:
 		p.add("cases", Fail, Unreachable, "", "no case can run")
 	default:
-		p.add("cases", Fail, Incomplete, "leave them out with exclude or fewer --qos, --payload and --protocol, or raise the broker's limits", "%s of %s cannot run", result.FormatInt(int64(of-n)), count(of, "case"))
+		p.add("cases", Fail, Incomplete, "remove them with exclude or fewer --qos, --payload and --protocol, or raise the broker's limits", "%s of %s cannot run", result.FormatInt(int64(of-n)), count(of, "case"))
 	}
 }
 
@@ -176,14 +176,14 @@ func (r *route) lead() *scenarios.Case { return &r.prober.cases[r.cases[0]] }
 // unreachable fails the route.
 func (r *route) unreachable(check, hint string, err error) {
 	r.add(check, Fail, Unreachable, hint, "%v", err)
-	r.lose(err)
+	r.removeTarget(err)
 }
 
-// lose removes the target from the cases. A case without another target cannot run.
-func (r *route) lose(err error) {
+// removeTarget removes the target from the cases. A case without another target cannot run.
+func (r *route) removeTarget(err error) {
 	r.each(func(i int, c *scenarios.Case) {
 		if r.lost[i]++; r.lost[i] == len(c.Target.URLs) {
-			r.rule(i, err)
+			r.exclude(i, err)
 		}
 	})
 }
