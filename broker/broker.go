@@ -7,9 +7,8 @@
 // A [Broker] serves connections, from [Broker.Serve] or one by one from
 // [Broker.ServeConn]. A [Config] sets its limits, and its [Fault] list what it
 // does wrong on purpose: delay, lose or repeat messages, stall or cut
-// connections. A test that wants to know whether a fault is found, and a
-// calibration that checks a known answer, run against the same broker as
-// everything else.
+// connections. Tests of what the tool detects, and calibrations with a known answer,
+// use them: they run against the same broker as everything else.
 //
 // It is not a broker for production. State lives in memory only, there are no
 // access rules per topic, and it does not bridge to or cluster with other
@@ -148,7 +147,7 @@ type Broker struct {
 	faults   *faults // nil without
 	count    counters
 	wg       sync.WaitGroup // connections, the sweeper, wills being published
-	stop     chan struct{}  // closed by Shutdown
+	stop     chan struct{}  // closed by shutdown
 
 	mu        sync.Mutex
 	closed    bool
@@ -189,11 +188,8 @@ func (b *Broker) logf(format string, args ...any) {
 	}
 }
 
-// Shutdown closes the listeners, disconnects every client (MQTT 5 ones with
-// reason 0x8B) and waits for all goroutines to end. When ctx ends first, the
-// connections left are cut and its error is returned. Will messages are not
-// published.
-func (b *Broker) Shutdown(ctx context.Context) error {
+// shutdown is Close with the deadline of ctx, and returns its error.
+func (b *Broker) shutdown(ctx context.Context) error {
 	clients := b.close()
 	if b.faults != nil {
 		b.faults.queue.Stop() // messages that are held back are lost
@@ -221,11 +217,13 @@ func (b *Broker) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Close is [Broker.Shutdown] with a timeout of two seconds.
+// Close closes the listeners, disconnects every client (MQTT 5 ones with reason
+// 0x8B) and waits for all goroutines to end. After two seconds it cuts the
+// connections that are left and returns an error. Will messages are not published.
 func (b *Broker) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	return b.Shutdown(ctx)
+	return b.shutdown(ctx)
 }
 
 // close refuses new connections and returns the existing ones.

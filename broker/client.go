@@ -108,12 +108,12 @@ func (c *client) onRoom() { c.sess.room(c) }
 func (c *client) serve() {
 	err := c.read()
 	c.finishBatch()
-	told := c.farewell(err)
+	unread := c.sendReason(err)
 	if c.sess != nil {
 		c.b.leave(c)
 	}
 	close(c.done)
-	if told {
+	if unread {
 		c.linger()
 	}
 	_ = c.wc.CloseWith(err)
@@ -370,8 +370,8 @@ func (c *client) cut(err error) {
 }
 
 const (
-	// farewellTimeout bounds the writing of the last packet.
-	farewellTimeout = 500 * time.Millisecond
+	// lastWriteTimeout bounds the writing of the last packet.
+	lastWriteTimeout = 500 * time.Millisecond
 	// lingerSilence, lingerTimeout and lingerBytes bound the reading after that:
 	// closing a socket with unread data resets it, and the client would lose the
 	// last packet. A client that still reads and answers earlier packets is not
@@ -381,9 +381,9 @@ const (
 	lingerBytes   = 4 << 20
 )
 
-// farewell sends the reason to the client, if the connection still works, and
+// sendReason sends the reason to the client, if the connection still works, and
 // reports whether the client may still have to read it.
-func (c *client) farewell(err error) bool {
+func (c *client) sendReason(err error) bool {
 	code, tell := reasonOf(err)
 	if !tell {
 		return false
@@ -399,7 +399,7 @@ func (c *client) farewell(err error) bool {
 	}
 	_ = c.wc.Flush()
 	if !c.wc.Idle() {
-		_ = c.wc.Shutdown(err, farewellTimeout)
+		_ = c.wc.Shutdown(err, lastWriteTimeout)
 		return false
 	}
 	return true

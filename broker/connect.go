@@ -300,7 +300,7 @@ func (c *client) connackProperties(p *packet.Connect, assigned bool) packet.Prop
 	return props
 }
 
-// onDisconnect handles the client's farewell. [MQTT5 3.14]
+// onDisconnect handles the client's DISCONNECT. [MQTT5 3.14]
 func (c *client) onDisconnect(f packet.Frame) error {
 	var p packet.Disconnect
 	if err := p.Decode(f, c.version); err != nil {

@@ -58,8 +58,8 @@ const (
 type Effect interface{ apply(f *fate) }
 
 // Delay holds a message back. An inbound message is acknowledged late, too; the
-// broker goes on to read meanwhile. A message that is held back can be
-// overtaken by one that is not. Delays add up.
+// broker continues to read from the publisher. A message that is not held back
+// can overtake one that is. Delays add up.
 type Delay time.Duration
 
 // Lose drops a message. An inbound one is acknowledged, and neither retained

@@ -51,7 +51,7 @@ func TestShutdown(t *testing.T) {
 	five.publish1("a", "x")
 	four.wantPublish("a", "x", 1)
 	settle(t, "three connections", func() bool { return b.Stats().Connections == 3 })
-	if err := b.Shutdown(context.Background()); err != nil {
+	if err := b.shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-served; !errors.Is(err, ErrClosed) {
@@ -90,7 +90,7 @@ func TestShutdownCuts(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		if err := b.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := b.shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Shutdown: %v", err)
 		}
 		if d := time.Since(start); d != 100*time.Millisecond {

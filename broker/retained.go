@@ -65,7 +65,7 @@ func (r *retained) set(m *message) bool {
 	return true
 }
 
-// growth is by how many bytes m makes the store larger. r.mu is held.
+// growth returns the number of bytes that m adds to the store. r.mu is held.
 func (r *retained) growth(m *message) int {
 	l, n := &r.root, m.size()
 	for level := range strings.SplitSeq(m.topic, "/") {

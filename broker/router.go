@@ -131,8 +131,8 @@ func (r *router) publish(rt *route) {
 	r.msg, r.route = nil, rt
 	// [MQTT-3.3.1-8], [MQTT-3.3.1-12] of 3.1.1
 	if r.pub.Retain {
-		// This comes before the route is final: a client that subscribes meanwhile
-		// must get the message one way or the other.
+		// This comes before the route is final: a client that subscribes now
+		// must get the message as a retained one or by the route.
 		r.release()
 		r.retain()
 	}

@@ -148,7 +148,8 @@ func (a *app) serve(ctx context.Context, o brokerOptions) error {
 	return nil
 }
 
-// listenAll opens the listeners and serves them; none serves if one fails.
+// listenAll opens the listeners and serves them. If one cannot be opened, it closes the
+// others.
 func (t *terminal) listenAll(b *broker.Broker, o brokerOptions, conf *tls.Config) ([]string, error) {
 	var urls []string
 	var listeners []net.Listener

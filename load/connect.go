@@ -33,7 +33,7 @@ type connector struct {
 	connections *connections
 	errs        *errorSet
 	warnings    *warnings
-	announce    func(overTLS bool, target func() result.Target) // called for every connection; nil is nobody
+	announce    func(overTLS bool, target func() result.Target) // called for every connection, unless it is nil
 }
 
 // join connects one member and subscribes it.

@@ -37,16 +37,16 @@ func (c *connections) made(client *mqtt.Client, d *dial.Dialer, window int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, connack := client.Timing()
-	if d.Legs.DNS > 0 {
-		c.dns.record(int64(d.Legs.DNS), 1)
+	if d.Steps.DNS > 0 {
+		c.dns.record(int64(d.Steps.DNS), 1)
 	}
-	c.connect.record(int64(d.Legs.TCP), 1)
+	c.connect.record(int64(d.Steps.TCP), 1)
 	c.connack.record(int64(connack), 1)
 	switch {
-	case d.Legs.Resumed:
-		c.resumed.record(int64(d.Legs.TLS), 1)
-	case d.Legs.TLS > 0:
-		c.handshake.record(int64(d.Legs.TLS), 1)
+	case d.Steps.Resumed:
+		c.resumed.record(int64(d.Steps.TLS), 1)
+	case d.Steps.TLS > 0:
+		c.handshake.record(int64(d.Steps.TLS), 1)
 	}
 	c.window = window
 	if way := d.Arrived(); way != "" {

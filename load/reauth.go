@@ -20,7 +20,8 @@ type reauth struct {
 	stop, done chan struct{}
 }
 
-// newReauth starts the authentications, nil where none are asked for.
+// newReauth starts the goroutine. It returns nil if the case has no interval or no
+// members.
 func newReauth(members []*member, cn *connector, links *links) *reauth {
 	if cn.spec.Clients.ReauthInterval == 0 || len(members) == 0 {
 		return nil
@@ -30,7 +31,7 @@ func newReauth(members []*member, cn *connector, links *links) *reauth {
 	return r
 }
 
-// end starts no more of them.
+// end stops the goroutine. Authentications in progress continue.
 func (r *reauth) end() {
 	if r == nil {
 		return
@@ -54,8 +55,8 @@ func (r *reauth) run() {
 	}
 }
 
-// due is when the k-th authentication is due: a function of k, however long the
-// others take.
+// due is when the k-th authentication starts. It depends on k only, not on how long
+// earlier ones took.
 func (r *reauth) due(k int) time.Time {
 	n, every := len(r.members), r.connector.spec.Clients.ReauthInterval
 	part := time.Duration(float64(every) * float64(k%n+1) / float64(n))

@@ -16,19 +16,18 @@ import (
 // outageLimit is how long to keep trying to reconnect.
 const outageLimit = time.Minute
 
-// outages sums up lost connections, and those that were made again.
+// outages counts lost connections and reconnects.
 type outages struct {
 	mu          sync.Mutex
 	lost        int64 // connections
-	reconnects  int64 // lost connections that were made again
+	reconnects  int64 // of the lost connections
 	first, last int64 // the first loss and the last reconnect, on the clock
 	resent      int64
 	unkept      int64   // subscribers that reconnected and found no session
 	took        latency // from the loss to the CONNACK
 }
 
-// warning tells of the connections that were made again; its code is "" where
-// none were.
+// warning reports the reconnects. Its code is "" if there were none.
 func (o *outages) warning(start int64) (w result.Warning) {
 	if o.reconnects == 0 {
 		return w
@@ -41,8 +40,8 @@ func (o *outages) warning(start int64) (w result.Warning) {
 	return w
 }
 
-// forgotten warns of a broker that lost sessions which it was asked to keep;
-// its code is "" where it lost none.
+// forgotten warns that the broker lost sessions that it was asked to keep. Its code
+// is "" if it lost none.
 func (o *outages) forgotten() (w result.Warning) {
 	if o.unkept == 0 {
 		return w
@@ -68,7 +67,7 @@ func (o *outages) lose(now int64) {
 	}
 }
 
-// restore counts a connection that was made again at now. unkept says that the
+// restore counts a reconnect at now, after an outage of down. unkept says that the
 // broker did not keep its session although it was asked to.
 func (o *outages) restore(now int64, down time.Duration, unkept bool) {
 	o.mu.Lock()
@@ -88,14 +87,14 @@ func (o *outages) resend(n int) {
 	o.resent += int64(n)
 }
 
-// links is what the members of a launch share about connections that are lost
-// and made again.
+// links is the state of lost connections and reconnects that the members of a launch
+// share.
 type links struct {
 	connector  *connector
 	outages    *outages
 	closedLoop bool           // outstanding messages fill windows
 	closing    atomic.Bool    // this side ends the connections
-	away       atomic.Int64   // members whose connection is being made again
+	away       atomic.Int64   // members that are reconnecting
 	again      sync.WaitGroup // members that subscribe or authenticate again
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/mqttload/mqttload/result"
 )
 
-// facts identify a run and its environment, as names and values; unknown ones are left out.
+// facts are the names and values that identify a run and its environment. A fact
+// without a value is left out.
 func facts(r *result.Report) []result.Param {
 	all := []result.Param{
 		{Key: "tool", Value: joined(" ", tool(r.Tool), r.Tool.Commit)},

@@ -57,7 +57,7 @@ func TestManyElements(t *testing.T) {
 		if _, err := Read(path); !errors.Is(err, errTooLarge) {
 			t.Errorf("%s: Read: error %v", name, err)
 		}
-		if _, err := Decode(&packed); !errors.Is(err, errTooLarge) {
+		if _, err := decode(&packed, maxFileSize); !errors.Is(err, errTooLarge) {
 			t.Errorf("%s: Decode: error %v", name, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestElementsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := b.Len()
-	if _, err := Decode(&b); err != nil || size < 32<<20 {
+	if _, err := decode(&b, maxFileSize); err != nil || size < 32<<20 {
 		t.Errorf("a day of %d bytes: %v", size, err)
 	}
 }

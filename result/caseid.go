@@ -11,7 +11,7 @@ import (
 // CaseID is the id of a case: key=value of every parameter, joined by '/'. In keys
 // and values the characters '/', '=', '%', white space, and characters that do not
 // print (control and bidirectional characters, invalid UTF-8) are written as %XX of
-// their bytes, so that an id is one word and ParseCaseID inverts it.
+// their bytes, so that an id is one word, and different parameters have different ids.
 func CaseID(params []Param) string {
 	var b strings.Builder
 	for i, p := range params {
@@ -44,30 +44,7 @@ func needsEscape(r rune, size int) bool {
 	return invalid || r == '/' || r == '=' || r == '%' || unicode.IsSpace(r) || !unicode.IsPrint(r)
 }
 
-// ParseCaseID returns the parameters of an id made by CaseID.
-func ParseCaseID(id string) ([]Param, error) {
-	if id == "" {
-		return nil, nil
-	}
-	var params []Param
-	for part := range strings.SplitSeq(id, "/") {
-		key, value, ok := strings.Cut(part, "=")
-		if !ok {
-			return nil, fmt.Errorf("parse case id %q: %q is not key=value", id, part)
-		}
-		k, err := unescapeID(key)
-		if err != nil {
-			return nil, fmt.Errorf("parse case id %q: %w", id, err)
-		}
-		v, err := unescapeID(value)
-		if err != nil {
-			return nil, fmt.Errorf("parse case id %q: %w", id, err)
-		}
-		params = append(params, Param{Key: k, Value: v})
-	}
-	return params, nil
-}
-
+// unescapeID decodes the escapes of a key or a value of an id.
 func unescapeID(s string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,17 +24,17 @@ func TestCaseID(t *testing.T) {
 		if got != c.want {
 			t.Errorf("CaseID(%q) = %q, want %q", c.params, got, c.want)
 		}
-		back, err := ParseCaseID(got)
+		back, err := parseCaseID(got)
 		if err != nil || !slices.Equal(back, c.params) {
-			t.Errorf("ParseCaseID(%q) = %q, %v", got, back, err)
+			t.Errorf("parseCaseID(%q) = %q, %v", got, back, err)
 		}
 	}
 }
 
-func TestParseCaseIDRefuses(t *testing.T) {
+func TestCaseIDEscapes(t *testing.T) {
 	for _, id := range []string{"qos", "qos=1/", "a=%", "a=%2", "a=%zz", "%=1", "a=%+1"} {
-		if params, err := ParseCaseID(id); err == nil {
-			t.Errorf("ParseCaseID(%q) = %q, want an error", id, params)
+		if params, err := parseCaseID(id); err == nil {
+			t.Errorf("parseCaseID(%q) = %q, want an error", id, params)
 		}
 	}
 }
@@ -44,7 +45,7 @@ func FuzzCaseID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, k1, v1, k2, v2 string) {
 		params := []Param{{k1, v1}, {k2, v2}}
 		id := CaseID(params)
-		back, err := ParseCaseID(id)
+		back, err := parseCaseID(id)
 		if err != nil || !slices.Equal(back, params) {
 			t.Fatalf("%q -> %q -> %q, %v", params, id, back, err)
 		}
@@ -52,4 +53,28 @@ func FuzzCaseID(f *testing.F) {
 			t.Fatalf("id %q does not print as one word", id)
 		}
 	})
+}
+
+// parseCaseID returns the parameters of an id made by CaseID.
+func parseCaseID(id string) ([]Param, error) {
+	if id == "" {
+		return nil, nil
+	}
+	var params []Param
+	for part := range strings.SplitSeq(id, "/") {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, fmt.Errorf("parse case id %q: %q is not key=value", id, part)
+		}
+		k, err := unescapeID(key)
+		if err != nil {
+			return nil, fmt.Errorf("parse case id %q: %w", id, err)
+		}
+		v, err := unescapeID(value)
+		if err != nil {
+			return nil, fmt.Errorf("parse case id %q: %w", id, err)
+		}
+		params = append(params, Param{Key: k, Value: v})
+	}
+	return params, nil
 }

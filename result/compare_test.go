@@ -82,7 +82,7 @@ func sampled(name string, cells map[string][]float64) *Input {
 		Target:      Target{URL: "mqtt://127.0.0.1:1", Embedded: true},
 	}
 	for _, id := range sortedKeys(cells) {
-		params, err := ParseCaseID(id)
+		params, err := parseCaseID(id)
 		if err != nil {
 			panic(err)
 		}

@@ -26,7 +26,7 @@ func TestEarlierReports(t *testing.T) {
 	} {
 		file := `{"schema": "mqttload.report/1", "scenario": {"clients": ` + one.clients + `},
 			"cases": [{"id": "a", "params": [` + one.params + `], "request": "` + one.request + `"}]}`
-		r, err := Decode(bytes.NewReader([]byte(file)))
+		r, err := decode(bytes.NewReader([]byte(file)), maxFileSize)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -117,17 +117,6 @@ func list[T any](s []T) []T {
 	return s
 }
 
-// Decode reads one report, plain or gzipped. It rejects another schema, more than
-// maxFileSize bytes or maxElements elements, anything after the report, and a case id
-// that occurs twice. It ignores unknown keys: a schema may gain fields.
-func Decode(r io.Reader) (*Report, error) {
-	out, err := decode(r, maxFileSize)
-	if err != nil {
-		return nil, fmt.Errorf("decode report: %w", err)
-	}
-	return out, nil
-}
-
 // unpacked returns the content of r, gunzipped if it starts as a gzip file does.
 func unpacked(r io.Reader) (io.Reader, error) {
 	br := bufio.NewReader(r)
@@ -135,18 +124,6 @@ func unpacked(r io.Reader) (io.Reader, error) {
 		return gzip.NewReader(br)
 	}
 	return br, nil
-}
-
-func decode(r io.Reader, limit int64) (*Report, error) {
-	plain, err := unpacked(r)
-	if err != nil {
-		return nil, gzipFault(err)
-	}
-	b, err := readAll(plain, limit)
-	if err != nil {
-		return nil, gzipFault(err)
-	}
-	return parseReport(b)
 }
 
 // parseReport reads one report in JSON, with a byte order mark or without.
@@ -194,8 +171,10 @@ func unique(cases []Case) error {
 	return nil
 }
 
-// Read reads the report file path, plain or gzipped, as [Decode] does. The error is a
-// *FileError.
+// Read reads the report file path, plain or gzipped. It rejects another schema, more
+// than maxFileSize bytes or maxElements elements, anything after the report, and a case
+// id that occurs twice. It ignores unknown keys: a schema may gain fields. The error is
+// a *FileError.
 func Read(path string) (*Report, error) {
 	b, err := readFile(path, maxFileSize)
 	if err != nil {

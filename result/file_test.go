@@ -210,28 +210,28 @@ func TestWriteReplacesALink(t *testing.T) {
 
 func TestDecodeSchemas(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"schema":"mqttload.report/2","cases":3}`: `decode report: schema "mqttload.report/2" is not "mqttload.report/1", which this build reads: use the mqttload that wrote it`,
-		`{"a":1}`:                           `decode report: not a report: it has no schema, want "mqttload.report/1"`,
-		`[]`:                                `decode report: not a report: JSON of another tool: array`,
-		``:                                  `decode report: not a report: it is empty`,
-		`{"schema":"mqttload.report/1"} {}`: `decode report: not a report: more than one JSON value`,
-		`{"schema":"mqttload.report/1","cases":{}}`:                              `decode report: not a report: cases`,
-		`{"schema":"mqttload.report/1","cases":[{"id":"a=1"},{"id":"a=1"}]}`:     `decode report: duplicate case "a=1"`,
-		`{"schema":"mqttload.report/1","cases":[{"summary":{"mean_ns":"NaN"}}]}`: `decode report: not a report: cases`,
-		"\x1f\x8b":     `decode report: not a report: the gzip file is truncated`,
-		"\x1f\x8b0000": `decode report: not a report: the gzip file is truncated`,
+		`{"schema":"mqttload.report/2","cases":3}`: `schema "mqttload.report/2" is not "mqttload.report/1", which this build reads: use the mqttload that wrote it`,
+		`{"a":1}`:                           `not a report: it has no schema, want "mqttload.report/1"`,
+		`[]`:                                `not a report: JSON of another tool: array`,
+		``:                                  `not a report: it is empty`,
+		`{"schema":"mqttload.report/1"} {}`: `not a report: more than one JSON value`,
+		`{"schema":"mqttload.report/1","cases":{}}`:                              `not a report: cases`,
+		`{"schema":"mqttload.report/1","cases":[{"id":"a=1"},{"id":"a=1"}]}`:     `duplicate case "a=1"`,
+		`{"schema":"mqttload.report/1","cases":[{"summary":{"mean_ns":"NaN"}}]}`: `not a report: cases`,
+		"\x1f\x8b":     `not a report: the gzip file is truncated`,
+		"\x1f\x8b0000": `not a report: the gzip file is truncated`,
 	} {
-		_, err := Decode(strings.NewReader(text))
+		_, err := decode(strings.NewReader(text), maxFileSize)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)
 		}
 	}
-	_, err := Decode(strings.NewReader(`{"schema":"other/9"}`))
+	_, err := decode(strings.NewReader(`{"schema":"other/9"}`), maxFileSize)
 	var se *schemaError
 	if !errors.As(err, &se) || se.Got != "other/9" {
 		t.Errorf("%v is not a *SchemaError of other/9", err)
 	}
-	if r, err := Decode(strings.NewReader(`{"schema":"mqttload.report/1","added_later":1}`)); err != nil || r == nil {
+	if r, err := decode(strings.NewReader(`{"schema":"mqttload.report/1","added_later":1}`), maxFileSize); err != nil || r == nil {
 		t.Errorf("an added field is refused: %v", err)
 	}
 }
@@ -269,7 +269,7 @@ func FuzzDecode(f *testing.F) {
 		if err := Encode(&out, r); err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		again, err := Decode(&out)
+		again, err := decode(&out, maxFileSize)
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v", err)
 		}
@@ -321,4 +321,17 @@ func TestWriteLeavesDevicesAlone(t *testing.T) {
 	if to, err := os.Readlink(link); err != nil || to != target {
 		t.Errorf("the link is %q %v", to, err)
 	}
+}
+
+// decode reads one report of at most limit bytes, plain or gzipped.
+func decode(r io.Reader, limit int64) (*Report, error) {
+	plain, err := unpacked(r)
+	if err != nil {
+		return nil, gzipFault(err)
+	}
+	b, err := readAll(plain, limit)
+	if err != nil {
+		return nil, gzipFault(err)
+	}
+	return parseReport(b)
 }

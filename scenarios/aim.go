@@ -30,8 +30,8 @@ func selectTargets(cases []Case) (bad Errors) {
 
 // targetsOf returns the targets of the case's transport. --tls turns mqtt:// into
 // mqtts:// with its default port. It never works the other way round: a URL with
-// mqtts:// says that its password must not be sent in the clear. both says that the
-// matrix has other transports, too.
+// mqtts:// must never send its password in the clear. both says that the cases have
+// several transports.
 func targetsOf(c *Case, both bool) []URL {
 	wanted := c.Transport
 	var list []URL
@@ -56,8 +56,8 @@ type Endpoint struct {
 	CAPEM []byte // verifies its certificate, where it has one
 }
 
-// At returns the cases with the endpoint of its transport as the target of each
-// that has none. The cases themselves stay as they are.
+// At returns a copy of cases. Each case without a target gets the endpoint of its
+// transport as its target.
 func At(cases []Case, at map[Transport]Endpoint) []Case {
 	list := slices.Clone(cases)
 	for i := range list {

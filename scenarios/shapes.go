@@ -8,16 +8,16 @@ import (
 
 // Shape says which clients a case has for each of its topics, and what they do.
 // The shapes are the rows of one table: compare pointers to tell them apart.
-// What a shape changes outside of this package reads fields and methods of its
-// row, so that a new shape is a row here and, where none of the workloads of
-// package load fits, a workload there.
+// Other packages read the fields and methods of a row and never ask which row it is.
+// A new shape is therefore a row here and, if none of the workloads of package load
+// fits, a workload there.
 type Shape struct {
 	// Name is what --shape and the key shape of a scenario take.
 	Name string
-	// Noun is what the clients are called that a rate counts, in the singular.
+	// Noun is the singular name of the clients that share a rate: "publisher".
 	Noun string
-	// Doing says what those clients do where they are all the clients of a topic:
-	// "publishing and subscribing". It is "" where publishers and subscribers differ.
+	// Doing says what those clients do if a topic has no other clients:
+	// "publishing and subscribing". It is "" if publishers and subscribers differ.
 	Doing string
 	// Unit is that of a rate.
 	Unit string

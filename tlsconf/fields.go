@@ -7,8 +7,8 @@ import (
 )
 
 // A Field is one of the [Options] by its name: its key in the section tls of a
-// scenario. Messages mention fields; whoever shows a message names them the way
-// they were given, as a flag or as a key of a file.
+// scenario. Messages mention fields; the code that shows a message names each field
+// as the user gave it: as a flag or as a key of a file.
 type Field string
 
 // The fields that messages mention.
@@ -59,8 +59,8 @@ func (e *FieldError) Cause(name func(Field) string) string {
 // Unwrap returns the cause.
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// fault returns a [FieldError]. The fields among args stay fields until somebody
-// names them.
+// fault returns a [FieldError]. The fields among args stay fields until a caller
+// of Named gives them names.
 func fault(f Field, value, format string, args ...any) error {
 	return &FieldError{Field: f, Value: value, Err: &message{format, args}}
 }

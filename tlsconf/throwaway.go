@@ -175,12 +175,6 @@ func (b *Bundle) MutualServerConfig() *tls.Config {
 // CAPEM returns the CA's certificate.
 func (b *Bundle) CAPEM() []byte { return slices.Clone(b.caPEM) }
 
-// Hosts lists the names of the server certificate, DNS names first.
-func (b *Bundle) Hosts() []string { return slices.Clone(b.serverSANs) }
-
-// NotAfter returns when the bundle's certificates expire.
-func (b *Bundle) NotAfter() time.Time { return b.server.Leaf.NotAfter }
-
 // ClientOptions returns options that trust only the bundle's CA and hold the client
 // certificate. A client sends it only to servers that request one.
 func (b *Bundle) ClientOptions() Options {

@@ -13,7 +13,7 @@ import (
 // force, memory is not checked. The warnings are about limits that are nearly
 // reached.
 func (c *Config) Check(force bool) (warnings []string, bad Faults) {
-	embedded := Embedded(c.Cases)
+	embedded := onEmbedded(c.Cases)
 	for _, l := range checkHost(c.Cases, embedded, thisHost(), &bad) {
 		warnings = append(warnings, l.Message+": "+l.Hint)
 	}
@@ -38,7 +38,7 @@ func CheckEnds(cases []scenarios.Case) (bad Faults) {
 // a few packets. worst is the class of the failed checks, 0 if none failed; the
 // error is a [Fault].
 func CheckList(ctx context.Context, cases []scenarios.Case, runID string) (list preflight.Checklist, worst Class, err error) {
-	lines := thisHost().Check(cases, descriptors(cases, Embedded(cases)))
+	lines := thisHost().Check(cases, descriptors(cases, onEmbedded(cases)))
 	if worst = classOf(lines); worst != 0 {
 		return preflight.Checklist{Lines: lines, Cells: preflight.NoCells(cases, "this host cannot run them")}, worst, nil
 	}

@@ -19,8 +19,8 @@ type Config struct {
 	Calibration string
 	// Strict makes a rate that was not kept a fault.
 	Strict bool
-	// Live is a run that somebody watches until stopping it: an interrupt is not a
-	// fault, and the broker is not checked beforehand.
+	// Live says that a user watches the run and interrupts it to end it: an
+	// interrupt is then not a fault, and the broker is not checked beforehand.
 	Live bool
 	// Enough is the number of messages after which listeners end, 0 for no limit.
 	Enough int64

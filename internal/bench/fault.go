@@ -37,7 +37,7 @@ type Fault struct {
 	Msg, Hint string
 }
 
-// ErrInterrupted is the cause of a context that ends because somebody stopped the
+// ErrInterrupted is the cause of a context that ends because the user stopped the
 // run.
 var ErrInterrupted = errors.New("interrupted")
 

@@ -61,7 +61,7 @@ func (j *Judge) Check(planned *result.Report, cases []scenarios.Case) Faults {
 // plannedTarget describes the target before anything is sent; nil if there are
 // several. What TLS will negotiate is unknown, so it is taken from the baseline.
 func plannedTarget(cases []scenarios.Case, base *result.Target) *result.Target {
-	t := &result.Target{Embedded: Embedded(cases), URL: firstURL(cases)}
+	t := &result.Target{Embedded: onEmbedded(cases), URL: firstURL(cases)}
 	for _, c := range cases {
 		if base == nil || len(c.Target.URLs) > 1 || !t.Embedded && c.Target.URLs[0].String() != t.URL {
 			return nil
@@ -89,8 +89,8 @@ func baselineFault(err error) Fault {
 	return f
 }
 
-// Evaluate evaluates the gates into the report and compares it with the baseline.
-func (j *Judge) Evaluate(r *result.Report) (out Judgement) {
+// evaluate evaluates the gates into the report and compares it with the baseline.
+func (j *Judge) evaluate(r *result.Report) (out Judgement) {
 	for _, g := range j.Gates {
 		r.Gates = append(r.Gates, g.Evaluate(r)...)
 	}

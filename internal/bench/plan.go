@@ -17,7 +17,7 @@ import (
 // case its load and the resources it needs.
 func (c *Config) Plan(ctx context.Context) string {
 	var b strings.Builder
-	embedded := Embedded(c.Cases)
+	embedded := onEmbedded(c.Cases)
 	if embedded {
 		b.WriteString("target: the embedded broker on loopback\n")
 	} else {
@@ -59,7 +59,7 @@ func planLine(cases []scenarios.Case) string {
 	return line
 }
 
-// unbounded reports whether a load ends only when somebody stops it.
+// unbounded reports whether a load ends only when the user stops it.
 func unbounded(l scenarios.Load) bool {
 	return l.Duration == 0 && l.Shape.Listens || caseTime(l) >= scenarios.MaxDuration
 }

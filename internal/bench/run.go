@@ -24,7 +24,7 @@ type Run struct {
 // Open starts the embedded broker, where a case has no target. Close ends it.
 func Open(cfg Config) (*Run, error) {
 	r := &Run{cfg: cfg, cases: cfg.Cases, done: make([]*result.Case, len(cfg.Cases))}
-	if !Embedded(cfg.Cases) {
+	if !onEmbedded(cfg.Cases) {
 		return r, nil
 	}
 	var err error
@@ -74,7 +74,7 @@ func (r *Run) Run(ctx context.Context) (out Outcome) {
 	rep.Run.Finished = &now
 	out.NoCeilings = addCeilings(r.cfg.Calibration, rep)
 	if o.measured() {
-		out.Judged = r.cfg.Judge.Evaluate(rep)
+		out.Judged = r.cfg.Judge.evaluate(rep)
 	}
 	out.Faults = slices.Concat(o.verdict(), out.Judged.Faults)
 	return out

@@ -14,8 +14,8 @@ import (
 	"github.com/mqttload/mqttload/tlsconf"
 )
 
-// Embedded reports whether any case runs against the embedded broker.
-func Embedded(cases []scenarios.Case) bool {
+// onEmbedded reports whether any case runs against the embedded broker.
+func onEmbedded(cases []scenarios.Case) bool {
 	return slices.ContainsFunc(cases, func(c scenarios.Case) bool { return len(c.Target.URLs) == 0 })
 }
 

@@ -9,10 +9,10 @@
 //  2. open a socket, from the client's source address if it has one
 //  3. make the TLS handshake, if the transport is over TLS
 //
-// [Legs] says how long each step took. If a broker refers the client to another
+// [Steps] says how long each step took. If a broker refers the client to another
 // server, [Dialer.Follow] and [Dialer.ByReference] change the Dialer's URL and dial
 // again. [Dialer.Fault] makes an [Error] of a failed attempt, which names the server
-// and the cause; [KindOf], [CauseOf] and [LegOf] classify it.
+// and the cause; [KindOf], [CauseOf] and [StepOf] classify it.
 //
 // A new transport needs a row in package scenarios, a file here with a function
 // that opens a connection, and its row in openers. If it adds a layer over TLS, its
@@ -54,9 +54,9 @@ type Routes struct {
 // connections are TCP sockets with TCP_NODELAY and without the kernel's keep-alive.
 func NewRoutes(c *scenarios.Case, open Func) *Routes { return &Routes{c: c, open: open} }
 
-// Legs are the durations of the steps of opening one connection. A step that was
+// Steps are the durations of the steps of opening one connection. A step that was
 // not taken is 0: a name is resolved for the first connection only, an address never.
-type Legs struct {
+type Steps struct {
 	DNS, TCP, TLS time.Duration
 	Resumed       bool // the handshake resumed the TLS session of an earlier connection
 }
@@ -65,7 +65,7 @@ type Legs struct {
 type Dialer struct {
 	URL    scenarios.URL
 	Source string // local address, "" for any
-	Legs   Legs
+	Steps  Steps
 
 	routes    *Routes
 	number    int       // of the client, from 0
@@ -133,7 +133,7 @@ func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	d.Legs = Legs{}
+	d.Steps = Steps{}
 	return openers[d.transport](ctx, d)
 }
 

@@ -76,8 +76,8 @@ func TestSourceAddresses(t *testing.T) {
 		if got := (<-from).String(); got != want {
 			t.Errorf("client %d came from %s, want %s", i, got, want)
 		}
-		if d.Legs.TCP <= 0 || d.Legs.DNS != 0 || d.Legs.TLS != 0 {
-			t.Errorf("legs %+v of a plain connection to an address", d.Legs)
+		if d.Steps.TCP <= 0 || d.Steps.DNS != 0 || d.Steps.TLS != 0 {
+			t.Errorf("steps %+v of a plain connection to an address", d.Steps)
 		}
 	}
 	if _, err := routesTo("127.0.0.1", port, "::1").Dialer(0).Dial(t.Context()); err == nil {

@@ -137,7 +137,7 @@ func CauseOf(err error) result.ErrorCause {
 		return causeOfCode(end.Code, end.ServerReference)
 	case errors.As(err, &proto) && proto.Code == packet.ReasonReceiveMaximumExceeded:
 		return result.CauseReceiveMaximum
-	case LegOf(err) == "dns":
+	case StepOf(err) == "dns":
 		return result.CauseName
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return result.CauseNotListening
@@ -162,8 +162,8 @@ func causeOfCode(code packet.ReasonCode, reference string) result.ErrorCause {
 	return ""
 }
 
-// LegOf returns the step in which err occurred: "dns", "tcp" or "tls".
-func LegOf(err error) string {
+// StepOf returns the step in which err occurred: "dns", "tcp" or "tls".
+func StepOf(err error) string {
 	var dns *net.DNSError
 	var gaveUp *resolveError
 	var te *tlsError

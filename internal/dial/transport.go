@@ -7,7 +7,7 @@ import (
 	"github.com/mqttload/mqttload/scenarios"
 )
 
-// An opener opens a connection of its transport and notes in d's legs how long
+// An opener opens a connection of its transport and notes in d's Steps how long
 // the parts of that took.
 type opener func(ctx context.Context, d *Dialer) (net.Conn, error)
 

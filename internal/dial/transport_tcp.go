@@ -11,16 +11,16 @@ func openTCP(ctx context.Context, d *Dialer) (net.Conn, error) {
 	if d.routes.open != nil {
 		start := time.Now()
 		nc, err := d.routes.open(ctx, "tcp", d.URL.Addr(), d.Source)
-		d.Legs.TCP = time.Since(start)
+		d.Steps.TCP = time.Since(start)
 		return nc, err
 	}
 	n, took, err := d.routes.resolve(ctx, d.URL.Host)
-	d.Legs.DNS = took
+	d.Steps.DNS = took
 	if err != nil {
 		return nil, err
 	}
 	start := time.Now()
 	nc, err := n.connect(ctx, uint16(d.URL.Port), d.Source)
-	d.Legs.TCP = time.Since(start)
+	d.Steps.TCP = time.Since(start)
 	return nc, err
 }

@@ -36,8 +36,8 @@ func TestTransports(t *testing.T) {
 			continue
 		}
 		_ = nc.Close()
-		if d.Secure() != transport.Secure() || d.Legs.TCP <= 0 || transport.Secure() != (d.Legs.TLS > 0) {
-			t.Errorf("%s: secure %v, legs %+v", transport, d.Secure(), d.Legs)
+		if d.Secure() != transport.Secure() || d.Steps.TCP <= 0 || transport.Secure() != (d.Steps.TLS > 0) {
+			t.Errorf("%s: secure %v, steps %+v", transport, d.Secure(), d.Steps)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func openTLS(ctx context.Context, d *Dialer) (net.Conn, error) {
 		_ = nc.Close()
 		return nil, &tlsError{err}
 	}
-	d.Legs.TLS = time.Since(start)
-	d.Legs.Resumed = tc.ConnectionState().DidResume
+	d.Steps.TLS = time.Since(start)
+	d.Steps.Resumed = tc.ConnectionState().DidResume
 	return tc, nil
 }

@@ -23,7 +23,7 @@ const fewDays = 14
 // probe connects as the first client of the run, sends messages, and disconnects. The
 // error says why no connection could be opened.
 func (r *route) probe(ctx context.Context) error {
-	p := load.NewProbe(r.lead(), r.Open, r.index, r.RunID)
+	p := load.NewProbe(r.lead(), r.opts.Open, r.index, r.opts.RunID)
 	nc, err := r.dial(ctx, p)
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (r *route) probe(ctx context.Context) error {
 	r.ok("connect", "MQTT %s accepted in %s", r.lead().Protocol, took(connack))
 	r.limits(client)
 	r.cells(client, p)
-	if !r.Short {
+	if !r.opts.Short {
 		r.exchange(client, p, inbox)
 	}
 	_ = client.Disconnect(ctx, packet.ReasonSuccess)
@@ -57,25 +57,25 @@ func (r *route) dial(ctx context.Context, p *load.Probe) (net.Conn, error) {
 	ctx, cancel := p.Bound(ctx)
 	defer cancel()
 	nc, err := p.Dial(ctx)
-	leg := ""
+	step := ""
 	if err != nil {
-		leg, err = dial.LegOf(err), p.Fault(err)
+		step, err = dial.StepOf(err), p.Fault(err)
 	}
 	if r.first {
-		r.legs(p.Legs, leg)
+		r.steps(p.Steps, step)
 	}
 	if err != nil {
-		r.unreachable(leg, remedy(err), err)
+		r.unreachable(step, remedy(err), err)
 		return nil, err
 	}
 	if state := mqtt.TLSState(nc); state != nil && r.first {
-		r.certificate(*state, p.Legs.TLS)
+		r.certificate(*state, p.Steps.TLS)
 	}
 	return nc, nil
 }
 
-// legs reports the steps that succeeded. failed is the step that did not, or "".
-func (r *route) legs(l dial.Legs, failed string) {
+// steps reports the steps that succeeded. failed is the step that did not, or "".
+func (r *route) steps(l dial.Steps, failed string) {
 	if l.DNS > 0 && failed != "dns" {
 		r.ok("dns", "resolved in %s", took(l.DNS))
 	}

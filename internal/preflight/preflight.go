@@ -73,7 +73,7 @@ type Options struct {
 
 // A prober checks the targets of the cases.
 type prober struct {
-	Options
+	opts  Options
 	cases []scenarios.Case
 	list  *Checklist
 	at    string // target of the lines that are added
@@ -96,7 +96,7 @@ func (p *prober) exclude(i int, err error) {
 // Brokers checks the targets of the cases, at least one each. It connects once for
 // every pair of target and protocol. If ctx ends, it returns the results so far.
 func Brokers(ctx context.Context, cases []scenarios.Case, o Options) Checklist {
-	p := &prober{Options: o, cases: cases, lost: make([]int, len(cases)), list: &Checklist{Lines: []Line{}, Cells: []Cell{}}}
+	p := &prober{opts: o, cases: cases, lost: make([]int, len(cases)), list: &Checklist{Lines: []Line{}, Cells: []Cell{}}}
 	for _, c := range cases {
 		p.list.Cells = append(p.list.Cells, Cell{ID: c.ID, Runs: true})
 	}
