@@ -115,7 +115,8 @@ func arrows(items []perCase) (lines []string) {
 	return lines
 }
 
-// errorLines add up faults of the same kind and reason over all cases.
+// errorLines add up faults of the same kind and reason over all cases. An example
+// that repeats the reason is left out.
 func errorLines(cases []result.Case) (lines []string) {
 	var sum []result.Error
 	for _, c := range cases {
@@ -123,7 +124,7 @@ func errorLines(cases []result.Case) (lines []string) {
 	}
 	for _, e := range sum {
 		line := fmt.Sprintf("  %s: %s (%s)", text.Plain(string(e.Kind)), text.Plain(e.Reason), text.Count(int(e.Count), "time"))
-		if e.Example != "" {
+		if e.Example != "" && e.Example != e.Reason && e.Example != string(e.Kind)+": "+e.Reason {
 			line += ", for example: " + text.Plain(e.Example)
 		}
 		lines = append(lines, line)

@@ -252,9 +252,13 @@ func clientsMissing(c Case) []Warning {
 	if parts == nil {
 		return nil
 	}
+	message := strings.Join(parts, ", ")
+	if c.Clients.Connected > lost {
+		message += ": the row was measured without them"
+	}
 	return []Warning{{
 		Code:    CodeClientsMissing,
-		Message: strings.Join(parts, ", ") + ": the row was measured without them",
+		Message: message,
 		Hint:    "the errors say why; do not compare this row with a complete one",
 	}}
 }

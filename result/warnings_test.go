@@ -141,6 +141,8 @@ func TestAnalyzeClientsMissing(t *testing.T) {
 	}{
 		{Clients{Planned: 100, Connected: 100}, ""},
 		{Clients{Planned: 100, Connected: 60}, "40 of 100 clients did not connect: the row was measured without them"},
+		{Clients{Planned: 1}, "1 of 1 clients did not connect"},
+		{Clients{Planned: 20, Connected: 20, Lost: 20}, "20 of 20 clients were lost"},
 		{Clients{Planned: 100, Connected: 99, Lost: 2}, "1 of 100 clients did not connect, 2 of 99 clients were lost: the row was measured without them"},
 	} {
 		got := ""
