@@ -145,6 +145,9 @@ func offer(l scenarios.Load) string {
 	if len(l.Stages) == 1 && last.From == last.To {
 		return fmt.Sprintf("%s x %s %s = %s %s offered", text.Count(clients, noun), rate(last.To/float64(clients)), unit, rate(last.To), unit)
 	}
+	if len(l.Stages) > maxStagesTold {
+		return text.Count(clients, noun) + " with a total of " + stagesInBrief(l.Stages, unit)
+	}
 	parts := make([]string, len(l.Stages))
 	for i, st := range l.Stages {
 		parts[i] = fmt.Sprintf("%s to %s %s in %s", rate(st.From), rate(st.To), unit, text.Duration(st.Duration))
@@ -153,6 +156,23 @@ func offer(l scenarios.Load) string {
 		}
 	}
 	return text.Count(clients, noun) + " with a total of " + strings.Join(parts, ", ")
+}
+
+// maxStagesTold is how many stages a plan lists; it sums up more than that.
+const maxStagesTold = 10
+
+// stagesInBrief is "0 to 950 msg/s, mean 120, in 1,000 stages over 10 s".
+func stagesInBrief(stages []scenarios.Stage, unit string) string {
+	low, high := stages[0].From, stages[0].From
+	var sum float64
+	var span time.Duration
+	for _, st := range stages {
+		low, high = min(low, st.From, st.To), max(high, st.From, st.To)
+		sum += (st.From + st.To) / 2 * st.Duration.Seconds()
+		span += st.Duration
+	}
+	return fmt.Sprintf("%s to %s %s, mean %s, in %s stages over %s", rate(low), rate(high), unit, rate(sum/span.Seconds()),
+		result.FormatInt(int64(len(stages))), text.Duration(span))
 }
 
 // rate prints a number per second, with up to three significant digits.
