@@ -200,7 +200,7 @@ func tlsFields() []field {
 
 // password returns the password of all clients as a pattern for [Expand]. One from
 // a file or the environment is usually generated, so its percent signs do not begin
-// variables. The line end of a file is not part of it.
+// variables. A line end is not part of it.
 func (s *Scenario) password() (string, bool, error) {
 	switch {
 	case s.passwordFile != "":
@@ -209,8 +209,11 @@ func (s *Scenario) password() (string, bool, error) {
 			return "", false, fmt.Errorf("password file %s: %w", text.Quote(s.passwordFile), err)
 		}
 		// Windows editors write a byte order mark.
-		line, _, _ := strings.Cut(strings.TrimPrefix(string(data), "\ufeff"), "\n")
-		return literal(strings.TrimSuffix(line, "\r")), true, nil
+		line := firstLine(strings.TrimPrefix(string(data), "\ufeff"))
+		if line == "" {
+			return "", false, fmt.Errorf("password file %s: its first line is empty: write the password there", text.Quote(s.passwordFile))
+		}
+		return literal(line), true, nil
 	case s.passwordEnv != "":
 		if s.LookupEnv == nil {
 			return "", false, errors.New("password_env: the environment cannot be read here")
@@ -219,10 +222,17 @@ func (s *Scenario) password() (string, bool, error) {
 		if !ok {
 			return "", false, fmt.Errorf("password_env: the variable %s is not set", text.Quote(s.passwordEnv))
 		}
-		return literal(secret), true, nil
+		return literal(withoutLineEnd(secret)), true, nil
 	}
 	return s.base.Clients.Password, s.base.Clients.HasPassword, nil
 }
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return strings.TrimSuffix(line, "\r")
+}
+
+func withoutLineEnd(s string) string { return strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r") }
 
 // literal is the pattern that [Expand] turns into text.
 func literal(text string) string { return strings.ReplaceAll(text, "%", "%%") }
