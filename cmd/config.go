@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,7 +82,7 @@ func (a *app) readEnv(specs map[string]flagSpec, bad *bench.Faults) map[string]s
 	for _, kv := range a.Environ {
 		key, value, _ := strings.Cut(kv, "=")
 		rest, ours := strings.CutPrefix(key, envPrefix)
-		if !ours || value == "" {
+		if !ours || value == "" || ofKubernetes(rest, value) {
 			continue
 		}
 		name := strings.ToLower(strings.ReplaceAll(rest, "_", "-"))
@@ -98,6 +99,15 @@ func (a *app) readEnv(specs map[string]flagSpec, bad *bench.Faults) map[string]s
 		got[spec.name] = s
 	}
 	return got
+}
+
+// ofKubernetes reports whether a variable, without the prefix, is one of those that
+// Kubernetes gives to every container for a Service called mqttload:
+// MQTTLOAD_PORT=tcp://10.0.0.1:1883, MQTTLOAD_PORT_1883_TCP_ADDR,
+// MQTTLOAD_SERVICE_HOST.
+func ofKubernetes(rest, value string) bool {
+	address := slices.ContainsFunc([]string{"tcp://", "udp://", "sctp://"}, func(p string) bool { return strings.HasPrefix(value, p) })
+	return rest == "PORT" && address || strings.HasPrefix(rest, "PORT_") || strings.HasPrefix(rest, "SERVICE_")
 }
 
 // splitEnv: a user property or a gate may contain commas, the other lists'
