@@ -56,30 +56,10 @@ func (a *app) preset(name, short string, groups []flagGroup, long, example strin
 }
 
 // presetScenario parses the scenario that a preset's flags override.
-func presetScenario(name, shape string, s settings, bad *bench.Faults) *scenarios.Scenario {
-	spellProtocol(s)
+func presetScenario(name, shape string, bad *bench.Faults) *scenarios.Scenario {
 	sc, err := scenarios.Parse(name, []byte("load: {shape: "+shape+", warmup: 0}\n"))
 	*bad = append(*bad, bench.AsFaults(err, bench.Usage)...)
 	return sc
-}
-
-// spellings are unambiguous spellings of protocol versions; a bare 3 is not one.
-var spellings = map[string]string{
-	"4": "3.1.1", "311": "3.1.1", "mqttv311": "3.1.1", "31": "3.1", "mqttv31": "3.1", "5.0": "5", "mqttv5": "5",
-}
-
-func spellProtocol(s settings) {
-	one, ok := s["protocol"]
-	if !ok {
-		return
-	}
-	one.values = slices.Clone(one.values)
-	for i, v := range one.values {
-		if full, known := spellings[strings.ToLower(v)]; known {
-			one.values[i] = full
-		}
-	}
-	s["protocol"] = one
 }
 
 // clients is the number of clients, as text that package scenarios checks.
@@ -99,7 +79,7 @@ func openConn(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	n, from := s.clients(bad)
 	s.give("idle", n, from)
 	s.giveDefault("duration", scenarios.MaxDuration.String())
-	return presetScenario("conn", scenarios.Connect.Name, s, bad)
+	return presetScenario("conn", scenarios.Connect.Name, bad)
 }
 
 func openPub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
@@ -125,7 +105,7 @@ func openPub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	}
 	s.giveDefault("verify", "off")
 	pace(s)
-	return presetScenario("pub", scenarios.Publish.Name, s, bad)
+	return presetScenario("pub", scenarios.Publish.Name, bad)
 }
 
 // pace decides how fast and how long pub publishes.
@@ -155,5 +135,5 @@ func openSub(_ []string, s settings, bad *bench.Faults) *scenarios.Scenario {
 	} else {
 		bad.Usage("give --topic, such as -t 'bench/#'", "sub needs a filter to subscribe to")
 	}
-	return presetScenario("sub", scenarios.Subscribe.Name, s, bad)
+	return presetScenario("sub", scenarios.Subscribe.Name, bad)
 }
