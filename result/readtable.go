@@ -26,6 +26,7 @@ type PrintedColumn struct {
 type table struct {
 	columns []PrintedColumn
 	rows    [][]string
+	lines   []int // number of each row's line, from 1
 }
 
 // parseTables reads every table with a Mean column among lines, and the header before the
@@ -46,7 +47,7 @@ func parseTables(lines []string) (*Input, error) {
 				break
 			}
 			if !isRule(row) {
-				t.rows = append(t.rows, row)
+				t.rows, t.lines = append(t.rows, row), append(t.lines, i+1)
 			}
 		}
 		if in.Format == "" {
@@ -143,6 +144,9 @@ func hasColumn(fields []string, name string) bool {
 }
 
 func (in *Input) addRows(t table) error {
+	if err := t.pointed(); err != nil {
+		return err
+	}
 	for n, row := range t.rows {
 		if len(row) != len(t.columns) {
 			return notReport("row %d has %d fields, the header has %d: is it truncated?", n+1, len(row), len(t.columns))
