@@ -153,6 +153,23 @@ func TestReadGoBench(t *testing.T) {
 	}
 }
 
+// TestGoBenchKeepsProcsApart: X and X-4 are two benchmarks, as for benchstat, and the
+// regression of one is found.
+func TestGoBenchKeepsProcsApart(t *testing.T) {
+	const base = "BenchmarkX 10 800 ns/op\nBenchmarkX-4 10 300 ns/op\n"
+	in := parseInput(t, base)
+	if len(in.Cells) != 2 || in.Cells[0].ID != "name=X/gomaxprocs=1" || in.Cells[1].ID != "name=X/gomaxprocs=4" || in.Environment.GOMAXPROCS != 0 {
+		t.Fatalf("%+v", in)
+	}
+	if s := in.Cells[1].Samples; !slices.Equal(s, []float64{300}) {
+		t.Errorf("X-4 has samples %v", s)
+	}
+	in = parseInput(t, "BenchmarkX-4 10 300 ns/op\nBenchmarkX-4 10 310 ns/op\n")
+	if len(in.Cells) != 1 || in.Cells[0].ID != "name=X" || in.Environment.GOMAXPROCS != 4 {
+		t.Errorf("one GOMAXPROCS: %+v", in)
+	}
+}
+
 func TestReadOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json.gz")
 	if err := Write(path, sampleReport()); err != nil {

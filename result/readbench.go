@@ -21,6 +21,7 @@ func parseGoBench(lines []string) (*Input, error) {
 	in := &Input{Format: FormatGoBench}
 	at := map[string]int{}
 	totals := map[string]float64{}
+	procs := benchProcs(lines)
 	for _, line := range lines {
 		if key, value, ok := strings.Cut(line, ": "); ok && !strings.ContainsAny(key, " \t") {
 			in.configure(key, strings.TrimSpace(value))
@@ -33,7 +34,10 @@ func parseGoBench(lines []string) (*Input, error) {
 		if name == "" {
 			continue
 		}
-		params, procs := benchParams(name)
+		params, p := benchParams(name)
+		if len(procs) > 1 && isForeign(params) {
+			params = append(params, Param{Key: "gomaxprocs", Value: strconv.Itoa(max(p, 1))})
+		}
 		id := CaseID(params)
 		i, seen := at[id]
 		if !seen {
@@ -43,7 +47,11 @@ func parseGoBench(lines []string) (*Input, error) {
 		}
 		in.Cells[i].Samples = append(in.Cells[i].Samples, ns)
 		totals[id] += ns * n
-		in.Environment.GOMAXPROCS = procs
+	}
+	for p := range procs {
+		if len(procs) == 1 {
+			in.Environment.GOMAXPROCS = p
+		}
 	}
 	if len(in.Cells) == 0 {
 		return nil, nil
@@ -56,6 +64,22 @@ func parseGoBench(lines []string) (*Input, error) {
 	}
 	return in, nil
 }
+
+// benchProcs are the numbers of GOMAXPROCS under which lines were measured; 0 if a name
+// has none, as for 1. Cases of this program have none.
+func benchProcs(lines []string) map[int]bool {
+	procs := map[int]bool{}
+	for _, line := range lines {
+		name, _, _, err := benchLine(line)
+		if params, p := benchParams(name); err == nil && name != "" && isForeign(params) {
+			procs[p] = true
+		}
+	}
+	return procs
+}
+
+// isForeign reports whether params are those of another program's benchmark.
+func isForeign(params []Param) bool { return len(params) > 0 && params[0].Key == "name" }
 
 func (in *Input) configure(key, value string) {
 	switch strings.ToLower(key) {
