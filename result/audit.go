@@ -92,18 +92,17 @@ func (a *auditor) count(c *Cell, usual int) {
 	if n.known() {
 		ratio = *c.Summary.ErrorNS / *c.Summary.StdDevNS
 	}
-	source := "most rows rest on"
-	if a.in.StatedN > 0 {
-		source = "the header states"
-	}
 	switch {
 	case !n.known():
 	case n.Low > n.High:
 		a.add(LevelFail, CodeErrorRatio, c.ID, "one of the two was changed, or is of other iterations",
 			"Error is %.6f of StdDev, which no number of iterations gives at 99.9 %% confidence", ratio)
-	case usual > 0 && !n.holds(usual):
+	case a.in.StatedN > 0 && !a.in.statedHolds(n):
 		a.add(LevelFail, CodeNDiffers, c.ID, "the row comes from another run than its neighbours",
-			"Error is %.6f of StdDev, so n = %d, but %s %d", ratio, n.Best, source, usual)
+			"Error is %.6f of StdDev, so n = %d, but the header states %d", ratio, n.Best, a.in.StatedN)
+	case a.in.StatedN == 0 && !a.in.VariableN && !n.holds(usual) && a.in.mostRest(usual):
+		a.add(LevelWarn, CodeNDiffers, c.ID, "the row may come from another run than its neighbours",
+			"Error is %.6f of StdDev, so n = %d, but most rows rest on %d", ratio, n.Best, usual)
 	}
 }
 

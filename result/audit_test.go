@@ -106,13 +106,50 @@ func TestHiddenStall(t *testing.T) {
 	}
 }
 
+// TestAuditNeighbours: without a header, a row of another n than most rows is a warning;
+// where no n has most rows, or the job lets n differ, there is none.
+func TestAuditNeighbours(t *testing.T) {
+	const columns = "qos\tMean\tError\tStdDev\tMedian\tReq/sec\n"
+	in := parseInput(t, columns+"0\t5.265 μs\t0.6731 μs\t1.985 μs\t4.544 μs\t189,944.65\n1\t5.485 μs\t0.5596 μs\t1.650 μs\t4.953 μs\t182,305.78\n2\t5.265 μs\t3.0010 μs\t1.985 μs\t4.544 μs\t189,944.65\n")
+	fs := withCode(Audit(in), CodeNDiffers)
+	if len(fs) != 1 || fs[0].Level != LevelWarn || fs[0].Case != "qos=2" || !strings.HasSuffix(fs[0].Message, "so n = 10, but most rows rest on 100") {
+		t.Errorf("%v", fs)
+	}
+	const (
+		bdn   = "BenchmarkDotNet v0.15.8, Linux\n"
+		table = "| Method | Mean | Error | StdDev |\n| A | 71.01 us | 1.078 us | 1.972 us |\n| B | 74.10 us | 1.466 us | 3.965 us |\n"
+		same  = table + "| C | 71.02 us | 1.078 us | 1.972 us |\n"
+	)
+	for _, text := range []string{table, bdn + table, bdn + same} {
+		in := parseInput(t, text)
+		if fs := withCode(Audit(in), CodeNDiffers); len(fs) > 0 {
+			t.Errorf("%s%v", text, fs)
+		}
+	}
+}
+
+// TestAuditStatedByDefaultJob: a job that removes outliers may end with fewer iterations
+// than it states, but not with more or with few of them.
+func TestAuditStatedByDefaultJob(t *testing.T) {
+	const head = "BenchmarkDotNet v0.15.8, Linux\nIterationCount=15\n\n| Method | Mean | Error | StdDev |\n"
+	for row, want := range map[string]int{
+		"| A | 100.00 us | 10.691 us | 10.000 us |\n": 0, // 15
+		"| A | 100.00 us | 11.978 us | 10.000 us |\n": 0, // 13
+		"| A | 100.00 us | 38.506 us | 10.000 us |\n": 1, // 5
+		"| A | 100.00 us | 3.392 us | 10.000 us |\n":  1, // 100
+	} {
+		if fs := withCode(fails(Audit(parseInput(t, head+row))), CodeNDiffers); len(fs) != want {
+			t.Errorf("%s%v", row, fs)
+		}
+	}
+}
+
 func TestAuditTable(t *testing.T) {
 	head := "qos\tMean\tError\tStdDev\tMedian\tReq/sec\n"
 	for name, tt := range map[string]struct{ rows, code string }{
-		"good":      {"1\t5.265 μs\t0.6731 μs\t1.985 μs\t4.544 μs\t189,944.65\n", ""},
-		"req":       {"1\t5.265 μs\t0.6731 μs\t1.985 μs\t4.544 μs\t189,044.65\n", CodeReqPerSec},
-		"no n":      {"1\t5.265 μs\t90.6731 μs\t1.985 μs\t4.544 μs\t189,944.65\n", CodeErrorRatio},
-		"neighbour": {"0\t5.265 μs\t0.6731 μs\t1.985 μs\t4.544 μs\t189,944.65\n1\t5.485 μs\t0.5596 μs\t1.650 μs\t4.953 μs\t182,305.78\n2\t5.265 μs\t3.0010 μs\t1.985 μs\t4.544 μs\t189,944.65\n", CodeNDiffers},
+		"good": {"1\t5.265 μs\t0.6731 μs\t1.985 μs\t4.544 μs\t189,944.65\n", ""},
+		"req":  {"1\t5.265 μs\t0.6731 μs\t1.985 μs\t4.544 μs\t189,044.65\n", CodeReqPerSec},
+		"no n": {"1\t5.265 μs\t90.6731 μs\t1.985 μs\t4.544 μs\t189,944.65\n", CodeErrorRatio},
 	} {
 		in := parseInput(t, head+tt.rows)
 		fs := fails(Audit(in))

@@ -89,6 +89,30 @@ func (in *Input) usualN() int {
 	return usual
 }
 
+// statedHolds reports whether a row of n iterations fits the header. Outliers that the job
+// removed are fewer than half of them.
+func (in *Input) statedHolds(n impliedN) bool {
+	if in.VariableN {
+		return n.Low <= in.StatedN && 2*n.High >= in.StatedN
+	}
+	return n.holds(in.StatedN)
+}
+
+// mostRest reports whether n fits more than half of the rows.
+func (in *Input) mostRest(n int) bool {
+	fits, known := 0, 0
+	for i := range in.Cells {
+		implied := in.Cells[i].impliedN()
+		if implied.known() {
+			known++
+		}
+		if implied.holds(n) {
+			fits++
+		}
+	}
+	return 2*fits > known
+}
+
 // stall is what a mean would hide if all of its spread came from a few iterations.
 type stall struct {
 	Count  int     // stalled iterations

@@ -34,6 +34,10 @@ type Input struct {
 	// StatedN is how many iterations, over all launches, the header says that
 	// each row is made of.
 	StatedN int
+	// VariableN is set if rows of one run may rest on different numbers of iterations, as
+	// in BenchmarkDotNet's default job: it repeats until the error is small, and removes
+	// outliers.
+	VariableN bool
 	// OperationsPerIteration turns times per operation of a table into times of
 	// an iteration; a caller that knows it may set it.
 	OperationsPerIteration int64

@@ -63,6 +63,8 @@ func (in *Input) applyHeader() {
 		iterations = bdnMonitoringIterations
 	}
 	in.StatedN = max(launches, 1) * iterations
+	throughput := said["RunStrategy"] == "" || said["RunStrategy"] == "Throughput"
+	in.VariableN = in.ToolName == "BenchmarkDotNet" && throughput && said["OutlierMode"] != "DontRemove"
 	n := in.usualN()
 	for i := range in.Cells {
 		c := &in.Cells[i]
