@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,6 +23,10 @@ const (
 	stallFactor   = 3
 	stallExcessNS = 100e6
 
+	// steadyShare is how far from the median a window of a kept rate may be and still count
+	// as like the others: a few messages on one side or the other of its end.
+	steadyShare = 0.01
+
 	// outliersListed is how many outliers a message names.
 	outliersListed = 5
 )
@@ -39,7 +44,7 @@ func Analyze(c Case) []Warning {
 	ws = append(ws, minIterationTime(c)...)
 	stalls := stalled(c, sorted)
 	ws = append(ws, stalls...)
-	ws = append(ws, outliers(sorted)...)
+	ws = append(ws, outliers(c, sorted)...)
 	ws = append(ws, multimodal(sorted)...)
 	ws = append(ws, generatorLimited(c)...)
 	ws = append(ws, closedLoopStall(c)...)
@@ -149,12 +154,19 @@ func stallMessage(found []Iteration, others, all []float64, n int) string {
 	return m + fmt.Sprintf("; the mean is %s, without it %s", FormatNS(stats.Mean(all)), FormatNS(stats.Mean(others)))
 }
 
-func outliers(sorted []float64) []Warning {
+// outliers names the iterations beyond Tukey's fences. At a kept rate every window takes
+// almost the same time, so those near the median are left out.
+func outliers(c Case, sorted []float64) []Warning {
 	if len(sorted) < outlierMinSamples {
 		return nil
 	}
 	low, _, high := stats.Outliers(sorted)
-	n := len(low) + len(high)
+	far := slices.Concat(low, high)
+	if c.Offered != nil && c.RateKept() {
+		median := stats.TukeyFences(sorted).Median
+		far = slices.DeleteFunc(far, func(x float64) bool { return math.Abs(x-median) <= steadyShare*median })
+	}
+	n := len(far)
 	if n == 0 {
 		return nil
 	}
@@ -164,7 +176,7 @@ func outliers(sorted []float64) []Warning {
 	}
 	return []Warning{{
 		Code:    CodeOutliers,
-		Message: fmt.Sprintf("%d %s detected (%s)", n, verb, listNS(slices.Concat(low, high))),
+		Message: fmt.Sprintf("%d %s detected (%s)", n, verb, listNS(far)),
 		Hint:    "outliers are kept in all statistics: if there are many, the median says more than the mean",
 	}}
 }

@@ -156,3 +156,29 @@ func TestAnalyzeClientsMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestOutliersAtAKeptRate: windows within 1 % of the median are no outliers of a kept rate,
+// and do not stand beside real ones. A closed loop, or a rate that was not kept, names all.
+func TestOutliersAtAKeptRate(t *testing.T) {
+	c := Case{Iterations: steady(30, 1e9, 1000).Iterations}
+	for i := range c.Iterations {
+		c.Iterations[i].ElapsedNS = 1e9 + int64(i%3)
+	}
+	c.Iterations[5].ElapsedNS, c.Iterations[9].ElapsedNS = 1001e6, 999e6
+	if got := message(t, Analyze(c), CodeOutliers); !strings.HasPrefix(got, "2 outliers") {
+		t.Errorf("closed loop: %s", got)
+	}
+	achieved := 1000.0
+	c.Offered = &Offered{MessagesPerSec: 1000, Achieved: &achieved}
+	if ws := Analyze(c); len(ws) > 0 {
+		t.Errorf("kept rate: %v", ws)
+	}
+	c.Iterations[7].ElapsedNS = 1300e6
+	if got := message(t, Analyze(c), CodeOutliers); got != "1 outlier was detected (1.300 ms)" {
+		t.Errorf("kept rate with one real outlier: %s", got)
+	}
+	c.Delivery.Unsent = 1
+	if got := message(t, Analyze(c), CodeOutliers); !strings.HasPrefix(got, "3 outliers") {
+		t.Errorf("rate not kept: %s", got)
+	}
+}
