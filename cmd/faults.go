@@ -43,7 +43,7 @@ const exitCodesHelp = `Exit codes:
   8    reports not comparable: unlike runs or missing cases; with --strict, also
        inconclusive cases; audit: numbers that do not follow from the data
   130  interrupted
-  If several apply, this order decides: 130, 3, 4, 5, 8, 7, 6.
+  If several apply, this order decides: 130, 3, 5, 4, 8, 7, 6.
 `
 
 // report prints err to stderr, one line of cause and at most one of remedy per

@@ -16,7 +16,7 @@ func TestClassOf(t *testing.T) {
 		{nil, 0},
 		{[]preflight.Line{line(preflight.OK, preflight.None), line(preflight.Warn, preflight.None)}, 0},
 		{[]preflight.Line{line(preflight.Fail, preflight.Delivery)}, Delivery},
-		{[]preflight.Line{line(preflight.Fail, preflight.Delivery), line(preflight.Fail, preflight.Incomplete)}, Incomplete},
+		{[]preflight.Line{line(preflight.Fail, preflight.Delivery), line(preflight.Fail, preflight.Incomplete)}, Delivery},
 		{[]preflight.Line{line(preflight.Fail, preflight.Incomplete), line(preflight.Fail, preflight.Unreachable)}, Unreachable},
 		{[]preflight.Line{line(preflight.Fail, preflight.Unreachable), line(preflight.Fail, preflight.Here)}, Usage},
 	} {

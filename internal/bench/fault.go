@@ -28,7 +28,7 @@ const (
 // precedence decides which class counts if several apply. Usage comes first,
 // because nothing was done; what a run showed weighs more than a file that could
 // not be written.
-var precedence = []Class{Usage, Interrupted, Unreachable, Incomplete, Delivery, Unlike, Regression, Gate, Internal}
+var precedence = []Class{Usage, Interrupted, Unreachable, Delivery, Incomplete, Unlike, Regression, Gate, Internal}
 
 // Fault is one thing that went wrong: its class, one line of cause, and one of
 // remedy, which may be empty.
