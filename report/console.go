@@ -2,9 +2,9 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/mqttload/mqttload/internal/text"
@@ -179,29 +179,30 @@ func limitLines(cases []result.Case) []string {
 
 func gateLines(gates []result.GateResult) (lines []string) {
 	for _, g := range gates {
-		verdict, value := "FAILED", nA
-		if g.Passed {
-			verdict = "passed"
-		}
-		if g.Value != nil {
-			value = gateNumber(*g.Value)
-		}
-		found := text.Plain(g.Case) + " is " + value
-		if g.Message != "" {
-			found = joined(": ", g.Case, g.Message)
-		}
-		lines = append(lines, fmt.Sprintf("  %s  %s  (%s)", verdict, text.Plain(g.Rule), found))
+		lines = append(lines, gateLine(g))
 	}
 	return lines
 }
 
-// gateNumber prints counts as counts.
-func gateNumber(v float64) string {
-	if v == math.Trunc(v) {
-		return result.FormatFloat(v, 0)
+// gateLine is a gate with its value: one that passed as the condition that holds, so that
+// no rule of a failure stands beside "ok".
+func gateLine(g result.GateResult) string {
+	metric, op, limit, ok := g.Condition()
+	switch {
+	case g.Passed && ok && g.Value != nil:
+		return fmt.Sprintf("  ok      %s %s %s %s  (%s)", text.Plain(metric), g.ValueText(), op, limit, text.Plain(g.Case))
+	case g.Passed:
+		return fmt.Sprintf("  ok      %s  (%s is %s)", text.Plain(g.Rule), text.Plain(g.Case), gateValue(g))
 	}
-	return result.FormatFloat(v, result.Decimals(v))
+	found := text.Plain(g.Case) + " is " + gateValue(g)
+	if g.Message != "" {
+		found = joined(": ", g.Case, g.Message)
+	}
+	return fmt.Sprintf("  FAILED  %s  (%s)", text.Plain(g.Rule), found)
 }
+
+// gateValue is the value of g with its unit.
+func gateValue(g result.GateResult) string { return cmp.Or(g.ValueText(), nA) }
 
 // legendLines explain the columns and units of t.
 func legendLines(t *table) (lines []string) {

@@ -69,7 +69,7 @@ func gateText(g result.GateResult) string {
 	if g.Value == nil {
 		return fmt.Sprintf("gate %s failed: the value does not exist", g.Rule)
 	}
-	return fmt.Sprintf("gate %s failed: the value is %s", g.Rule, gateNumber(*g.Value))
+	return fmt.Sprintf("gate %s failed: the value is %s", g.Rule, gateValue(g))
 }
 
 // wasRun reports whether c was started.

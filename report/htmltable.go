@@ -103,14 +103,14 @@ func ledgerTable(r *result.Report) htmlTable {
 func gateTable(gates []result.GateResult) htmlTable {
 	h := htmlTable{Label: "gates", Columns: append(names(false, "verdict", "gate", "case"), htmlColumn{Name: "value", Number: true}, htmlColumn{Name: "found"})}
 	for _, g := range gates {
-		verdict, value := htmlCell{"FAILED", classBad}, nA
+		verdict, rule := htmlCell{"FAILED", classBad}, g.Rule
 		if g.Passed {
-			verdict = htmlCell{"passed", classGood}
+			verdict = htmlCell{"ok", classGood}
+			if metric, op, limit, ok := g.Condition(); ok {
+				rule = joined(" ", metric, op, limit)
+			}
 		}
-		if g.Value != nil {
-			value = gateNumber(*g.Value)
-		}
-		h.Rows = append(h.Rows, []htmlCell{verdict, cell(g.Rule), cell(g.Case), figure(value), wide(g.Message)})
+		h.Rows = append(h.Rows, []htmlCell{verdict, cell(rule), cell(g.Case), figure(gateValue(g)), wide(g.Message)})
 	}
 	return h
 }

@@ -307,6 +307,10 @@ func (g Gate) format(v float64) string {
 		return fmt.Sprintf("%.6g %%", v)
 	case g.metric.dim == dimTime:
 		return FormatNS(v)
+	case g.metric.dim == dimBytes && strings.HasSuffix(g.Metric, "_per_sec"):
+		return FormatFloat(v, 0) + " B/s"
+	case g.metric.dim == dimBytes:
+		return FormatFloat(v, 0) + " B"
 	case v == math.Trunc(v) && math.Abs(v) < 1<<53:
 		return FormatInt(int64(v))
 	}
