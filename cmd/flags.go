@@ -74,7 +74,7 @@ func outputFlag(what string, formats formatSet) flagSpec {
 var runFlags = []flagGroup{
 	{"Target", []flagSpec{
 		{name: "url", kind: list, value: "URL",
-			help:   "broker address: mqtt:// or mqtts://, also tcp, ssl, tls; repeat to use several, round-robin",
+			help:   "broker address, such as mqtt://HOST:PORT (schemes: " + scenarios.KnownSchemes() + "); repeat to use several, round-robin",
 			preset: "the embedded broker"},
 		{name: "host", short: "h", value: "NAME", help: "broker's host name or IP address"},
 		{name: "port", short: "p", value: "N", help: "broker's port", preset: "1883, with TLS 8883"},

@@ -106,8 +106,8 @@ func ofScheme(scheme string) (t Transport, known bool) {
 	return transports[0].name, false
 }
 
-// knownSchemes lists every spelling of every scheme, for messages.
-func knownSchemes() string {
+// KnownSchemes lists every spelling of every scheme, for messages.
+func KnownSchemes() string {
 	var list []string
 	for _, row := range transports {
 		list = append(append(list, row.scheme), row.spellings...)

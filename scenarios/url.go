@@ -105,14 +105,14 @@ func parseScheme(s string) (string, error) {
 	case known:
 		return t.Scheme(), nil
 	case slices.Contains(planned, lower):
-		return "", fmt.Errorf("scheme %s is not supported yet: %s are", lower, knownSchemes())
+		return "", fmt.Errorf("scheme %s is not supported yet: %s are", lower, KnownSchemes())
 	case s == "" || strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+-.", r)
 	}):
 		// It may be a misplaced password.
-		return "", fmt.Errorf("target has no scheme before :// : known are %s", knownSchemes())
+		return "", fmt.Errorf("target has no scheme before :// : known are %s", KnownSchemes())
 	}
-	return "", fmt.Errorf("scheme %q is unknown: known are %s", s, knownSchemes())
+	return "", fmt.Errorf("scheme %q is unknown: known are %s", s, KnownSchemes())
 }
 
 // cutPath returns the part before the path, and keeps the path where the
