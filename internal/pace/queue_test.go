@@ -29,6 +29,7 @@ func TestQueueKeepsTimesAndOrder(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		add(5, 4*time.Second) // the queue was empty in between
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if want := []int{1, 2, 3, 4, 5}; !slices.Equal(got, want) {
 			t.Errorf("called %v, want %v", got, want)
 		}
