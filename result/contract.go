@@ -73,8 +73,8 @@ func (c *Case) Broken() (breaches []Breach) {
 }
 
 // Owed is the QoS that the broker owed to every delivery of c, 0 if it owed
-// nothing. A broker that granted a lower QoS has promised less, and it owes nothing
-// to a client that was disconnected and had no session kept.
+// nothing. A broker that granted a lower QoS has promised less. Where clients
+// reconnected without a kept session, it did not owe what was published in between.
 func (c *Case) Owed() byte {
 	if c.QoS == nil || c.Warned(CodeGrantedQoS) || c.Clients.Reconnects > 0 && !c.PersistentSessions {
 		return 0
